@@ -1,0 +1,195 @@
+"""Ridge regression on Khatri-Rao features: which solver runs, and a report of how well it did."""
+
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from icltheory.resources import available_memory, blas_threads, gigabytes, require_memory
+from icltheory.simulate import direct
+from icltheory.simulate.conjugate_gradients import Iteration, conjugate_gradients
+from icltheory.simulate.khatri_rao import Array, KhatriRao
+
+Method = Literal["auto", "cg", "dual", "primal"]
+Choice = Literal["dual", "primal"]
+METHODS = ("auto", "cg", "dual", "primal")
+
+_SMALL = 2e9  # a direct solve of so few operations is taken at once
+_LONGEST = 20_000  # steps of conjugate gradients where no direct solver fits into memory
+
+
+class SolverError(ArithmeticError):
+    """No solver reached the requested residual."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverReport:
+    r"""How a fit was found.
+
+    Attributes
+    ----------
+    name : str
+        "cg" (conjugate gradients), "dual" or "primal" (Cholesky).
+    steps : int
+        Steps of conjugate gradients spent, also where a direct solver then took over; 0 if none.
+    residual : float
+        :math:`|F^\top (y - F g) - \mu g| / |F^\top y|`, computed in double precision at the answer.
+    seconds : float
+        Wall time.
+    """
+
+    name: str
+    steps: int
+    residual: float
+    seconds: float
+
+
+def ridge_regression(
+    x: Array,
+    r: Array,
+    target: Array,
+    penalty: float,
+    *,
+    method: Method = "auto",
+    tol: float = 1e-10,
+    max_steps: int | None = None,
+) -> tuple[Array, SolverReport]:
+    r"""Fit :math:`\hat G = \arg\min_G \sum_i (y_i - x_i^\top G r_i)^2 + \mu \|G\|_F^2`.
+
+    Parameters
+    ----------
+    x, r : arrays of shape (n, d) and (n, m)
+        The two factors of the features.
+    target : array of shape (n,)
+        y.
+    penalty : float
+        mu >= 0; at 0 the minimum-norm solution.
+    method : {"auto", "cg", "dual", "primal"}
+        "auto" takes a direct solver where that is quick, else conjugate gradients; where these are slower than the
+        direct solver would be (near n = p with a small penalty), it takes the direct solver after all.
+    tol : float
+        Relative residual that conjugate gradients must reach.
+    max_steps : int, optional
+        Limit on their steps.
+
+    Returns
+    -------
+    G : array of shape (d, m)
+    report : SolverReport
+
+    Raises
+    ------
+    SolverError
+        If no solver that fits into memory reached the tolerance. No unconverged answer is ever returned.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {METHODS}, got {method!r}")
+    from threadpoolctl import threadpool_limits
+
+    started = time.perf_counter()
+    features = KhatriRao(x, r)
+    n, p = features.shape
+    choice: Choice = "dual" if n <= p else "primal"
+    if method in ("dual", "primal"):
+        choice = method
+        require_memory(direct_bytes(n, p, choice), f"method='{choice}'", "use method='cg'")
+    steps = 0
+    threads = blas_threads()
+    # products of blocks are too small for threaded BLAS: whole panels go to threads instead
+    with features.parallel(threads), threadpool_limits(1, user_api="blas"):
+        right = features.adjoint(target)
+        if method == "cg" or (method == "auto" and _direct_operations(n, p, choice) > _SMALL):
+            fallback = method == "auto" and direct_bytes(n, p, choice) < available_memory()
+            limit = max_steps or _LONGEST
+            if fallback:
+                limit = min(limit, int(_direct_operations(n, p, choice) / (4.0 * n * p)))
+            patience = 3 * limit if fallback else None
+            answer = _iterate(features, target, right, penalty, tol, limit, patience, threads)
+            steps = answer.steps
+            if answer.met:
+                return _report(features, target, right, penalty, answer.solution, "cg", steps, started)
+            if not fallback:
+                raise SolverError(
+                    f"conjugate gradients did not reach a relative residual of {tol:g} in {steps} steps "
+                    f"(n = {n}, p = d(d+1) = {p}, penalty = {penalty:g}); near n = p the problem is ill-conditioned: "
+                    f"raise the ridge, max_steps or tol, or use method='{choice}', which needs "
+                    f"{gigabytes(direct_bytes(n, p, choice))}"
+                )
+    solver = direct.dual if choice == "dual" else direct.primal
+    try:
+        solution = solver(features, target, penalty)
+    except ArithmeticError as error:
+        raise SolverError(f"{error} (n = {n}, p = {p}, penalty = {penalty:g}); raise the ridge") from error
+    return _report(features, target, right, penalty, solution, choice, steps, started)
+
+
+def direct_bytes(n: int, p: int, choice: Choice) -> float:
+    """Return the memory that a direct solver takes: its Gram matrix, and a little."""
+    size = n if choice == "dual" else p
+    return 8.0 * size**2 * 1.1
+
+
+def _direct_operations(n: int, p: int, choice: Choice) -> float:
+    """Return the operations of a direct solve: forming one triangle of the Gram matrix and factoring it."""
+    return n**3 / 3 + 4 * n**2 * p**0.5 if choice == "dual" else p**3 / 3 + n * p**2
+
+
+def _iterate(
+    features: KhatriRao,
+    target: Array,
+    right: Array,
+    penalty: float,
+    tol: float,
+    max_steps: int,
+    patience: int | None,
+    threads: int,
+) -> Iteration:
+    """Run conjugate gradients on the normal equations (n >= p) or on the dual system (n < p)."""
+    n, p = features.shape
+    fast = features.as_type(np.float32)
+    scale = float(np.linalg.norm(right))
+    with fast.parallel(threads):
+        if n >= p:
+            # F^T F is close to (n/d) I (x) E[r r^T]: whitening r alone removes the spread of the task covariance
+            sample = features.r.T @ features.r / features.x.shape[1]
+            whiten = cho_factor(sample + penalty * np.eye(len(sample)))
+            return conjugate_gradients(
+                lambda g: features.normal(g) + penalty * g,
+                lambda g: fast.normal(g.astype(np.float32)) + penalty * g,
+                lambda g: cho_solve(whiten, g.T, check_finite=False).T,
+                right,
+                measure=lambda residual: float(np.linalg.norm(residual)) / scale,
+                tol=tol,
+                max_steps=max_steps,
+                patience=patience,
+            )
+        # the dual system keeps g = F^T a in the row space, where the minimum-norm solution lives
+        rows = features.row_norms() + penalty
+        answer = conjugate_gradients(
+            lambda a: features.forward(features.adjoint(a)) + penalty * a,
+            lambda a: fast.forward(fast.adjoint(a.astype(np.float32))) + penalty * a,
+            lambda a: a / rows,
+            target,
+            measure=lambda residual: float(np.linalg.norm(features.adjoint(residual))) / scale,
+            tol=tol,
+            max_steps=max_steps,
+            patience=patience,
+        )
+    return Iteration(features.adjoint(answer.solution), answer.steps, answer.met)
+
+
+def _report(
+    features: KhatriRao,
+    target: Array,
+    right: Array,
+    penalty: float,
+    g: Array,
+    name: str,
+    steps: int,
+    started: float,
+) -> tuple[Array, SolverReport]:
+    slope = features.adjoint(target - features.forward(g)) - penalty * g
+    residual = float(np.linalg.norm(slope) / np.linalg.norm(right))
+    return g, SolverReport(name=name, steps=steps, residual=residual, seconds=time.perf_counter() - started)
