@@ -48,7 +48,7 @@ def linear_attention(
     tasks: TaskLaw = "sphere",
     rng: RNG = None,
     method: Method = "auto",
-    tol: float = 1e-10,
+    tol: float = 1e-8,
 ) -> Simulation:
     r"""Simulate in-context linear regression by linear attention at finite d.
 
@@ -83,7 +83,7 @@ def linear_attention(
     method : {"auto", "cg", "dual", "primal"}
         Solver, see `icltheory.simulate.ridge_regression`.
     tol : float
-        Relative residual required of conjugate gradients.
+        Relative residual required of conjugate gradients; the errors then carry a relative error of about as much.
 
     Returns
     -------

@@ -17,6 +17,7 @@ Choice = Literal["dual", "primal"]
 METHODS = ("auto", "cg", "dual", "primal")
 
 _SMALL = 2e9  # a direct solve of so few operations is taken at once
+_ROUNDING = 1e-6  # a direct solver is as good as rounding lets it be, but no worse than this
 _LONGEST = 20_000  # steps of conjugate gradients where no direct solver fits into memory
 
 
@@ -53,7 +54,7 @@ def ridge_regression(
     penalty: float,
     *,
     method: Method = "auto",
-    tol: float = 1e-10,
+    tol: float = 1e-8,
     max_steps: int | None = None,
 ) -> tuple[Array, SolverReport]:
     r"""Fit :math:`\hat G = \arg\min_G \sum_i (y_i - x_i^\top G r_i)^2 + \mu \|G\|_F^2`.
@@ -91,7 +92,7 @@ def ridge_regression(
     started = time.perf_counter()
     features = KhatriRao(x, r)
     n, p = features.shape
-    choice: Choice = "dual" if n <= p else "primal"
+    choice: Choice = "dual" if n < p else "primal"
     if method in ("dual", "primal"):
         choice = method
         require_memory(direct_bytes(n, p, choice), f"method='{choice}'", "use method='cg'")
@@ -122,7 +123,14 @@ def ridge_regression(
         solution = solver(features, target, penalty)
     except ArithmeticError as error:
         raise SolverError(f"{error} (n = {n}, p = {p}, penalty = {penalty:g}); raise the ridge") from error
-    return _report(features, target, right, penalty, solution, choice, steps, started)
+    g, report = _report(features, target, right, penalty, solution, choice, steps, started)
+    if report.residual > max(tol, _ROUNDING):
+        raise SolverError(
+            f"the {choice} solver left a relative residual of {report.residual:.1e} (n = {n}, p = d(d+1) = {p}, "
+            f"penalty = {penalty:g}): too ill-conditioned for double precision; raise the ridge, or use "
+            f"method='{'dual' if n < p else 'primal'}'"
+        )
+    return g, report
 
 
 def direct_bytes(n: int, p: int, choice: Choice) -> float:

@@ -169,4 +169,11 @@ def _risk(
     spread = t.noise_excess + x * t.excess
     gap = nu * (nu * t.excess) + np.multiply(u * idg, spread, out=np.zeros_like(nu), where=spread != 0)
     train = np.multiply(idg, shrink**2, out=np.zeros_like(nu), where=shrink > 0)
-    return LinearAttentionRisk(icl=idg + gap, idg=idg, train=train, gap=gap, effective_ridge=xi, converged=converged)
+    return LinearAttentionRisk(
+        icl=np.asarray(idg + gap),
+        idg=idg,
+        train=train,
+        gap=np.asarray(gap),
+        effective_ridge=np.asarray(xi),
+        converged=np.asarray(converged),
+    )
