@@ -25,10 +25,7 @@ def both_samplers(d, length, rho, k, law):
     point = Point.of(d=d, n_sequences=N, context_length=length, n_tasks=k, rho=rho)
     fast = sample_summaries(point, law, np.random.default_rng(1))
     rng = np.random.default_rng(2)
-    if fast.tasks is None:
-        tasks = draw_tasks(N, d, law, rng)
-    else:
-        tasks = fast.tasks[rng.integers(len(fast.tasks), size=N)]
+    tasks = draw_tasks(N, d, law, rng) if fast.tasks is None else fast.tasks[rng.integers(len(fast.tasks), size=N)]
     slow = summarise(*token_prompts(tasks, length, rho, rng))
     return (fast.query, fast.context, fast.target), slow
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +42,16 @@ class Risk(Generic[Value]):
     idg: Value
     train: Value
     gap: Value
+
+
+class Ratios(TypedDict):
+    """The arguments that name a point of the theory."""
+
+    tau: float
+    alpha: float
+    kappa: float
+    rho: float
+    ridge: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +148,7 @@ class Point:
         """Entries of Gamma, d(d+1): the interpolation threshold sits at this many sequences."""
         return self.d * (self.d + 1)
 
-    def ratios(self) -> dict[str, float]:
+    def ratios(self) -> Ratios:
         """Return the keyword arguments with which to call the theory at this very point."""
         return {"tau": self.tau, "alpha": self.alpha, "kappa": self.kappa, "rho": self.rho, "ridge": self.ridge}
 

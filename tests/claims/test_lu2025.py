@@ -28,7 +28,7 @@ def mean_and_error(target, seeds=SEEDS, **kwargs):
 )
 @pytest.mark.parametrize("target", ["icl", "idg", "train"])
 def test_theory_predicts_the_simulation(tau, alpha, kappa, rho, ridge, target):
-    """|simulation - theory| < 4 standard errors + c/d, with c = 8: the size of the effect at d = 40 in finite_size.md."""
+    """|simulation - theory| < 4 standard errors + c/d, with c = 8, the effect known at d = 40 (finite_size.md)."""
     d = 40
     mean, error = mean_and_error(target, d=d, tau=tau, alpha=alpha, kappa=kappa, rho=rho, ridge=ridge)
     law = getattr(icl.theory.linear_attention(d=d, tau=tau, alpha=alpha, kappa=kappa, rho=rho, ridge=ridge), target)

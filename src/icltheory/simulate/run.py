@@ -80,7 +80,7 @@ def linear_attention(
     rng : int, SeedSequence, BitGenerator, Generator or None
         Source of randomness; the same seed (0 included) gives the same draws, and results that agree to 1e-10 for
         any number of threads.
-    method : {"auto", "cg", "dual", "primal"}
+    method : {"auto", "cg", "dual", "primal", "svd"}
         Solver, see `icltheory.simulate.ridge_regression`.
     tol : float
         Relative residual required of conjugate gradients; the errors then carry a relative error of about as much.

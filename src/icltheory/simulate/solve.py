@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
+from icltheory.points import Floats
 from icltheory.resources import available_memory, blas_threads, gigabytes, require_memory
-from icltheory.simulate import direct
 from icltheory.simulate.conjugate_gradients import Iteration, conjugate_gradients
 from icltheory.simulate.khatri_rao import Array, KhatriRao
 
-Method = Literal["auto", "cg", "dual", "primal"]
-Choice = Literal["dual", "primal"]
-METHODS = ("auto", "cg", "dual", "primal")
+Direct = Literal["dual", "primal", "svd"]
+Method = Literal["auto", "cg", "dual", "primal", "svd"]
+METHODS = ("auto", "cg", "dual", "primal", "svd")
 
 _SMALL = 2e9  # a direct solve of so few operations is taken at once
 _ROUNDING = 1e-6  # a direct solver is as good as rounding lets it be, but no worse than this
@@ -32,7 +31,7 @@ class SolverReport:
     Attributes
     ----------
     name : str
-        "cg" (conjugate gradients), "dual" or "primal" (Cholesky).
+        "cg" (conjugate gradients), "dual" or "primal" (Cholesky), or "svd".
     steps : int
         Steps of conjugate gradients spent, also where a direct solver then took over; 0 if none.
     residual : float
@@ -56,7 +55,7 @@ def ridge_regression(
     method: Method = "auto",
     tol: float = 1e-8,
     max_steps: int | None = None,
-) -> tuple[Array, SolverReport]:
+) -> tuple[Floats, SolverReport]:
     r"""Fit :math:`\hat G = \arg\min_G \sum_i (y_i - x_i^\top G r_i)^2 + \mu \|G\|_F^2`.
 
     Parameters
@@ -67,9 +66,10 @@ def ridge_regression(
         y.
     penalty : float
         mu >= 0; at 0 the minimum-norm solution.
-    method : {"auto", "cg", "dual", "primal"}
-        "auto" takes a direct solver where that is quick, else conjugate gradients; where these are slower than the
-        direct solver would be (near n = p with a small penalty), it takes the direct solver after all.
+    method : {"auto", "cg", "dual", "primal", "svd"}
+        "auto" takes a Cholesky factor where that is quick, else conjugate gradients; where these are slower than the
+        factor would be (near n = p with a small penalty), it takes the factor after all, and where that breaks down
+        the SVD.
     tol : float
         Relative residual that conjugate gradients must reach.
     max_steps : int, optional
@@ -89,23 +89,25 @@ def ridge_regression(
         raise ValueError(f"method must be one of {METHODS}, got {method!r}")
     from threadpoolctl import threadpool_limits
 
+    from icltheory.simulate import direct  # it needs scipy.linalg, half of the import time of this package
+
     started = time.perf_counter()
     features = KhatriRao(x, r)
     n, p = features.shape
-    choice: Choice = "dual" if n < p else "primal"
-    if method in ("dual", "primal"):
-        choice = method
-        require_memory(direct_bytes(n, p, choice), f"method='{choice}'", "use method='cg'")
+    direct_method: Direct = "dual" if n < p else "primal"
+    if method in ("dual", "primal", "svd"):
+        direct_method = method
+        require_memory(_bytes(method, n, p), f"method='{method}'", "use method='cg'")
     steps = 0
     threads = blas_threads()
     # products of blocks are too small for threaded BLAS: whole panels go to threads instead
     with features.parallel(threads), threadpool_limits(1, user_api="blas"):
         right = features.adjoint(target)
-        if method == "cg" or (method == "auto" and _direct_operations(n, p, choice) > _SMALL):
-            fallback = method == "auto" and direct_bytes(n, p, choice) < available_memory()
+        if method == "cg" or (method == "auto" and _operations(direct_method, n, p) > _SMALL):
+            fallback = method == "auto" and _bytes(direct_method, n, p) < available_memory()
             limit = max_steps or _LONGEST
             if fallback:
-                limit = min(limit, int(_direct_operations(n, p, choice) / (4.0 * n * p)))
+                limit = min(limit, int(_operations(direct_method, n, p) / (4.0 * n * p)))
             patience = 3 * limit if fallback else None
             answer = _iterate(features, target, right, penalty, tol, limit, patience, threads)
             steps = answer.steps
@@ -115,33 +117,34 @@ def ridge_regression(
                 raise SolverError(
                     f"conjugate gradients did not reach a relative residual of {tol:g} in {steps} steps "
                     f"(n = {n}, p = d(d+1) = {p}, penalty = {penalty:g}); near n = p the problem is ill-conditioned: "
-                    f"raise the ridge, max_steps or tol, or use method='{choice}', which needs "
-                    f"{gigabytes(direct_bytes(n, p, choice))}"
+                    f"raise the ridge, max_steps or tol, or use method='{direct_method}', which needs "
+                    f"{gigabytes(_bytes(direct_method, n, p))}"
                 )
-    solver = direct.dual if choice == "dual" else direct.primal
-    try:
-        solution = solver(features, target, penalty)
-    except ArithmeticError as error:
-        raise SolverError(f"{error} (n = {n}, p = {p}, penalty = {penalty:g}); raise the ridge") from error
-    g, report = _report(features, target, right, penalty, solution, choice, steps, started)
-    if report.residual > max(tol, _ROUNDING):
-        raise SolverError(
-            f"the {choice} solver left a relative residual of {report.residual:.1e} (n = {n}, p = d(d+1) = {p}, "
-            f"penalty = {penalty:g}): too ill-conditioned for double precision; raise the ridge, or use "
-            f"method='{'dual' if n < p else 'primal'}'"
-        )
-    return g, report
+    trouble = ""
+    for name in (direct_method, "svd") if method == "auto" else (direct_method,):
+        if _bytes(name, n, p) > available_memory():
+            trouble += f"; the {name} solver needs {gigabytes(_bytes(name, n, p))}"
+            break
+        try:
+            solution = getattr(direct, name)(features, target, penalty)
+        except ArithmeticError as error:
+            trouble = str(error)
+            continue
+        g, report = _report(features, target, right, penalty, solution, name, steps, started)
+        if report.residual <= max(tol, _ROUNDING):
+            return g, report
+        trouble = f"the {name} solver left a relative residual of {report.residual:.1e}"
+    raise SolverError(f"{trouble} (n = {n}, p = d(d+1) = {p}, penalty = {penalty:g}); raise the ridge")
 
 
-def direct_bytes(n: int, p: int, choice: Choice) -> float:
-    """Return the memory that a direct solver takes: its Gram matrix, and a little."""
-    size = n if choice == "dual" else p
-    return 8.0 * size**2 * 1.1
+def _bytes(method: Direct, n: int, p: int) -> float:
+    """Return the memory that a direct solver takes: its Gram matrix, or the features and their factors."""
+    return 8.0 * {"dual": 1.1 * n**2, "primal": 1.1 * p**2, "svd": 3.0 * n * p + 2.0 * min(n, p) ** 2}[method]
 
 
-def _direct_operations(n: int, p: int, choice: Choice) -> float:
-    """Return the operations of a direct solve: forming one triangle of the Gram matrix and factoring it."""
-    return n**3 / 3 + 4 * n**2 * p**0.5 if choice == "dual" else p**3 / 3 + n * p**2
+def _operations(method: Direct, n: int, p: int) -> float:
+    """Return the operations of a Cholesky solver: forming one triangle of the Gram matrix and factoring it."""
+    return n**3 / 3 + 4 * n**2 * p**0.5 if method == "dual" else p**3 / 3 + n * p**2
 
 
 def _iterate(
@@ -162,11 +165,11 @@ def _iterate(
         if n >= p:
             # F^T F is close to (n/d) I (x) E[r r^T]: whitening r alone removes the spread of the task covariance
             sample = features.r.T @ features.r / features.x.shape[1]
-            whiten = cho_factor(sample + penalty * np.eye(len(sample)))
+            whiten = np.linalg.inv(sample + penalty * np.eye(len(sample)))
             return conjugate_gradients(
                 lambda g: features.normal(g) + penalty * g,
                 lambda g: fast.normal(g.astype(np.float32)) + penalty * g,
-                lambda g: cho_solve(whiten, g.T, check_finite=False).T,
+                lambda g: g @ whiten,
                 right,
                 measure=lambda residual: float(np.linalg.norm(residual)) / scale,
                 tol=tol,
@@ -197,7 +200,8 @@ def _report(
     name: str,
     steps: int,
     started: float,
-) -> tuple[Array, SolverReport]:
+) -> tuple[Floats, SolverReport]:
     slope = features.adjoint(target - features.forward(g)) - penalty * g
     residual = float(np.linalg.norm(slope) / np.linalg.norm(right))
-    return g, SolverReport(name=name, steps=steps, residual=residual, seconds=time.perf_counter() - started)
+    report = SolverReport(name=name, steps=steps, residual=residual, seconds=time.perf_counter() - started)
+    return g.astype(np.float64, copy=False), report

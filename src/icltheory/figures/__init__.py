@@ -1,0 +1,20 @@
+"""Figures of the papers, each with its data, picture and claims, at three scales."""
+
+import difflib
+from typing import Any
+
+from icltheory.figures.figure import SCALES, Claim, Figure, Reproduction, Row, Scale
+from icltheory.figures.lu2025 import double_descent
+from icltheory.figures.reproduce import reproduce, write
+
+FIGURES: dict[str, Figure[Any]] = {figure.name: figure for figure in (double_descent,)}
+
+__all__ = ["FIGURES", "SCALES", "Claim", "Figure", "Reproduction", "Row", "Scale", "find", "reproduce", "write"]
+
+
+def find(name: str) -> Figure[Any]:
+    """Return the figure of that name, or raise an error with the nearest names."""
+    if name not in FIGURES:
+        near = difflib.get_close_matches(name, FIGURES, n=3, cutoff=0.4) or sorted(FIGURES)
+        raise ValueError(f"no figure is called {name!r}; there are {', '.join(near)}")
+    return FIGURES[name]

@@ -1,0 +1,125 @@
+"""Many simulations at once: every point a number of times, on several processes, with seeds of their own."""
+
+import hashlib
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+
+import numpy as np
+
+from icltheory.points import Point
+from icltheory.prompts.tasks import TaskLaw
+from icltheory.simulate.run import linear_attention
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One simulation to be run: a point, a law of tasks, and which of its repetitions this is."""
+
+    point: Point
+    tasks: TaskLaw = "sphere"
+    seed: int = 0
+    repetition: int = 0
+
+    def seed_sequence(self) -> np.random.SeedSequence:
+        """Derive the random stream from all that names the job, so that order and company do not matter."""
+        name = repr((sorted(asdict(self.point).items()), self.tasks))
+        digest = hashlib.sha256(name.encode()).digest()[:16]
+        return np.random.SeedSequence([self.seed, self.repetition, *np.frombuffer(digest, dtype=np.uint32).tolist()])
+
+    def price(self) -> float:
+        """Guess the relative cost, to start with the dearest: more steps near the interpolation threshold."""
+        n, p = self.point.n_sequences, self.point.n_parameters
+        ratio = math.sqrt(min(n, p) / max(n, p))
+        steps = 25.0 / math.sqrt((1.0 - ratio) ** 2 + min(self.point.ridge, 1.0) + 1e-4)
+        return min(n * p * steps, min(n, p) ** 3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The risks of one simulation, and how its fit went."""
+
+    icl: float
+    idg: float
+    train: float
+    solver: str
+    steps: int
+    residual: float
+    seconds: float
+
+
+def run(job: Job) -> Outcome:
+    """Run one job."""
+    started = time.perf_counter()
+    sim = linear_attention(
+        d=job.point.d,
+        n_sequences=job.point.n_sequences,
+        context_length=job.point.context_length,
+        n_tasks=job.point.n_tasks,
+        rho=job.point.rho,
+        ridge=job.point.ridge,
+        tasks=job.tasks,
+        rng=job.seed_sequence(),
+    )
+    return Outcome(
+        icl=sim.icl,
+        idg=sim.idg,
+        train=sim.train,
+        solver=sim.solver.name,
+        steps=sim.solver.steps,
+        residual=sim.solver.residual,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def run_all(jobs: Sequence[Job], *, workers: int = 1, advance: Callable[[], object] = lambda: None) -> list[Outcome]:
+    """Run jobs and return their outcomes in order; the numbers do not depend on the number of workers.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    workers : int
+        1 runs them here, with all BLAS threads; more start as many processes with one BLAS thread each (a script
+        must then guard its entry point with ``if __name__ == "__main__"``).
+    advance : callable
+        Called once after every job.
+    """
+    order = sorted(range(len(jobs)), key=lambda i: -jobs[i].price())
+    outcomes: dict[int, Outcome] = {}
+    if min(workers, len(jobs)) <= 1:
+        for i in order:
+            outcomes[i] = run(jobs[i])
+            advance()
+    else:
+        # spawn: forking a process whose BLAS has threads can hang
+        with ProcessPoolExecutor(min(workers, len(jobs)), get_context("spawn"), initializer=_one_thread) as pool:
+            futures = {pool.submit(run, jobs[i]): i for i in order}
+            try:
+                for future in as_completed(futures):
+                    outcomes[futures[future]] = future.result()
+                    advance()
+            except BrokenProcessPool as error:
+                raise RuntimeError(
+                    "a worker process died, most likely for want of memory: use fewer workers or a smaller d"
+                ) from error
+            finally:
+                pool.shutdown(cancel_futures=True)
+    return [outcomes[i] for i in range(len(jobs))]
+
+
+def cores() -> int:
+    """Return the number of cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _one_thread() -> None:
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
