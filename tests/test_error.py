@@ -29,6 +29,22 @@ def test_against_sampled_prompts(law, kind, d, length, rho):
     assert 4 * squares.std() / np.sqrt(n) < 0.05 * exact  # precise enough to see a 5 % fault
 
 
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_every_entry_of_the_moments_of_a_prompt(length):
+    """A and B entry by entry, for few tasks: the entries that couple w to the label energy are small in the error."""
+    rng = np.random.default_rng(4)
+    n, d, rho = 400_000, 2, 0.3
+    seen = np.array([[1.5, 0.2], [0.8, -1.0]])
+    tasks = seen[rng.integers(2, size=n)]
+    a, b = prompt_moments(moments_of_tasks(seen), length, rho)
+    _, context, _ = summarise(*token_prompts(tasks, length, rho, rng))
+    for exact, left in ((a, tasks), (b, context)):
+        products = left[:, :, None] * context[:, None, :]
+        error = products.std(axis=0) / np.sqrt(n)
+        assert np.all(np.abs(products.mean(axis=0) - exact) < 4 * error)
+    assert error[0, 2] < 0.03 * abs(b[0, 2])  # precise enough to tell 1 + 2/l from 1 + 1/l at l = 5
+
+
 def test_the_corner_is_the_square_of_one_plus_rho():
     """A published formula has 1 + rho^2 there (facts/peers.md)."""
     _, b = prompt_moments(moments_of_law("sphere", 3), 10**9, 0.5)

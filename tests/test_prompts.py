@@ -94,6 +94,22 @@ def test_draws_do_not_depend_on_the_block_size(monkeypatch):
             np.testing.assert_allclose(getattr(first, name), getattr(second, name), rtol=1e-14)
 
 
+@pytest.mark.parametrize("n", [60, 64])
+def test_assignment_of_tasks(n):
+    """With a context of 10^12 tokens a summary names its task, so that the tasks can be counted."""
+    point = Point.of(d=4, n_sequences=n, context_length=10**12, n_tasks=6, rho=0.0)
+    counts = {}
+    for assignment in ("balanced", "random"):
+        data = sample_summaries(point, "sphere", np.random.default_rng(0), assignment)
+        nearest = np.abs(data.context[:, None, :4] - data.tasks[None]).max(axis=2).argmin(axis=1)
+        counts[assignment] = np.bincount(nearest, minlength=6)
+        assert np.any(np.diff(nearest) < 0)  # in random order
+    assert np.ptp(counts["balanced"]) == (n % 6 > 0)
+    assert np.ptp(counts["random"]) > 1
+    with pytest.raises(ValueError, match=r"assignment must be one of .*, got 'fair'"):
+        sample_summaries(point, "sphere", np.random.default_rng(0), "fair")
+
+
 def test_tasks():
     rng = np.random.default_rng(0)
     sphere = draw_tasks(50, 7, "sphere", rng)

@@ -57,6 +57,7 @@ def applicable():
     for n in (P24 // 3, P24 - 30, P24, P24 + 30, 2 * P24):
         for ridge in (1e-8, 1e-4, 0.1, 10.0):
             yield "auto", n, ridge
+            yield "svd", n, ridge
             if ridge > 1e-3 or n <= P24:
                 yield "dual", n, ridge
             if ridge > 1e-3 or n >= P24:
@@ -163,6 +164,33 @@ def test_results_do_not_depend_on_threads(method):
     np.testing.assert_allclose(one.gamma, many.gamma, rtol=1e-9, atol=1e-10 * np.abs(one.gamma).max())
 
 
-def test_unknown_method():
-    with pytest.raises(ValueError, match=r"method must be one of .*, got 'lu'"):
-        ridge_regression(*draw(3, 5), 0.1, method="lu")
+def test_where_the_gram_matrix_is_singular_the_svd_answers():
+    """Two equal prompts with different labels: no interpolation, no Cholesky factor; least squares of minimum norm."""
+    x, r, y = draw(12, 12 * 13)
+    x[1], r[1] = x[0], r[0]
+    g, report = ridge_regression(x, r, y, 0.0)
+    assert report.name == "svd"
+    expected = np.linalg.lstsq(features(x, r), y, rcond=1e-13)[0]
+    np.testing.assert_allclose(g.ravel(), expected, atol=1e-8 * np.abs(expected).max())
+
+
+def test_nothing_to_fit():
+    x, r, y = draw(6, 30)
+    for method in ("cg", "dual", "auto"):
+        g, report = ridge_regression(x, r, 0 * y, 0.1, method=method)
+        assert not g.any()
+        assert report.residual == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "lu"}, "method must be one of .*, got 'lu'"),
+        ({"penalty": -1.0}, "penalty must be >= 0, got -1.0"),
+        ({"penalty": np.nan}, "penalty must be >= 0, got nan"),
+        ({"tol": 0}, "tol must be > 0, got 0"),
+    ],
+)
+def test_wrong_options(options, words):
+    with pytest.raises(ValueError, match=words):
+        ridge_regression(*draw(3, 5), **{"penalty": 0.1, **options})

@@ -243,7 +243,7 @@ def _require(name: str, value: Floats, good: Any, allowed: str, meaning: str = "
     """Raise a ValueError for the first entry of value at which good is False."""
     if not np.all(good):
         index = np.unravel_index(int(np.argmin(good)), value.shape)
-        where = f" at index {tuple(map(int, index))}" if value.ndim else ""
+        where = f" at index {tuple(map(int, index))}" if value.size > 1 else ""
         raise ValueError(
             f"{name} must be {allowed}, got {float(value[index]):g}{where}" + (f" ({meaning})" if meaning else "")
         )

@@ -1,6 +1,7 @@
 """Progress of long work: a bar on a terminal, one plain line every ten seconds elsewhere."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,15 +35,25 @@ def progress(label: str, total: int) -> Iterator[Callable[[], None]]:
             task = bar.add_task(label, total=total)
             yield lambda: bar.advance(task)
     else:
-        started = last = time.monotonic()
-        done = 0
+        started, done = time.monotonic(), 0
+        finished = threading.Event()
+
+        def say() -> None:
+            print(f"{label}: {done}/{total}, {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+
+        def speak() -> None:
+            while not finished.wait(_EVERY):
+                say()
 
         def advance() -> None:
-            nonlocal done, last
+            nonlocal done
             done += 1
-            now = time.monotonic()
-            if now - last >= _EVERY or done == total:
-                last = now
-                print(f"{label}: {done}/{total}, {now - started:.0f} s", file=sys.stderr, flush=True)
 
-        yield advance
+        speaker = threading.Thread(target=speak, daemon=True)
+        speaker.start()
+        try:
+            yield advance
+        finally:
+            finished.set()
+            speaker.join()
+            say()

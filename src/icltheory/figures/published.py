@@ -14,3 +14,7 @@ LU2025_FIG1: dict[tuple[str, float], tuple[float, ...]] = {
     ("icl", 100.0): (0.8194, 0.7067, 3.9598, 6.4043, 2.1976, 1.3507),
     ("idg", 100.0): (0.4999, 0.1224, 0.1162, 0.1268, 0.0466, 0.0306),
 }
+# standard deviation over those runs, where printed
+LU2025_FIG1_SPREAD: dict[tuple[str, float], tuple[float, ...]] = {
+    ("icl", 1.0): (0.004, 0.0085, 0.071, 0.12, 0.023, 0.012),
+}

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from icltheory.points import Floats, Point
 from icltheory.prompts.tasks import TaskLaw, draw_tasks
+
+Assignment = Literal["random", "balanced"]
+ASSIGNMENTS = ("random", "balanced")
 
 _BLOCK = 4096  # sequences drawn at a time: bounds the temporaries, not the result
 
@@ -33,7 +37,9 @@ class Summaries:
     tasks: Floats | None
 
 
-def sample_summaries(point: Point, law: TaskLaw, rng: np.random.Generator) -> Summaries:
+def sample_summaries(
+    point: Point, law: TaskLaw, rng: np.random.Generator, assignment: Assignment = "random"
+) -> Summaries:
     r"""Draw the pretraining set of a point without ever drawing a context token.
 
     Split every token along its task, :math:`u = w/|w|`, and orthogonal to it. With :math:`g, e \sim N(0, I_l)` the
@@ -46,13 +52,28 @@ def sample_summaries(point: Point, law: TaskLaw, rng: np.random.Generator) -> Su
     in law to token-by-token sampling; O(d) a sequence, whatever the context length.
 
     Each kind of variate has a random stream of its own, so that the draws do not depend on the block size.
+
+    Parameters
+    ----------
+    point : Point
+    law : {"sphere", "gaussian"}
+        Law of the tasks.
+    rng : numpy.random.Generator
+    assignment : {"random", "balanced"}
+        Each prompt uses one of the k tasks: chosen independently and uniformly, or so that all tasks have equally many
+        prompts (to within one), in random order. The published runs are balanced; the two differ by O(1/d).
     """
+    if assignment not in ASSIGNMENTS:
+        raise ValueError(f"assignment must be one of {ASSIGNMENTS}, got {assignment!r}")
     d, n, length, k = point.d, point.n_sequences, point.context_length, point.n_tasks
     task_stream, choice, query_stream, orthogonal, normal, gamma, noise = rng.spawn(7)
     tasks = None if np.isinf(k) else draw_tasks(int(k), d, law, task_stream)
+    if tasks is not None:
+        balanced = assignment == "balanced"
+        used = choice.permutation(np.arange(n) % len(tasks)) if balanced else choice.integers(len(tasks), size=n)
     query, context, target = np.empty((n, d)), np.empty((n, d + 1)), np.empty(n)
     for rows, size in _blocks(n):
-        w = draw_tasks(size, d, law, task_stream) if tasks is None else tasks[choice.integers(len(tasks), size=size)]
+        w = draw_tasks(size, d, law, task_stream) if tasks is None else tasks[used[rows]]
         norm = np.sqrt(np.einsum("ij,ij->i", w, w))
         y_squared, along = _label_sums(norm / np.sqrt(d), length, point.rho, normal, gamma)
         u = w / norm[:, None]

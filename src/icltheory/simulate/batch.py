@@ -13,22 +13,24 @@ from multiprocessing import get_context
 import numpy as np
 
 from icltheory.points import Point
+from icltheory.prompts.sampling import Assignment
 from icltheory.prompts.tasks import TaskLaw
 from icltheory.simulate.run import linear_attention
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One simulation to be run: a point, a law of tasks, and which of its repetitions this is."""
+    """One simulation to be run: a point, how tasks are drawn and used, and which of its repetitions this is."""
 
     point: Point
     tasks: TaskLaw = "sphere"
+    assignment: Assignment = "random"
     seed: int = 0
     repetition: int = 0
 
     def seed_sequence(self) -> np.random.SeedSequence:
         """Derive the random stream from all that names the job, so that order and company do not matter."""
-        name = repr((sorted(asdict(self.point).items()), self.tasks))
+        name = repr((sorted(asdict(self.point).items()), self.tasks, self.assignment))
         digest = hashlib.sha256(name.encode()).digest()[:16]
         return np.random.SeedSequence([self.seed, self.repetition, *np.frombuffer(digest, dtype=np.uint32).tolist()])
 
@@ -64,6 +66,7 @@ def run(job: Job) -> Outcome:
         rho=job.point.rho,
         ridge=job.point.ridge,
         tasks=job.tasks,
+        assignment=job.assignment,
         rng=job.seed_sequence(),
     )
     return Outcome(

@@ -1,6 +1,7 @@
 """Ridge regression on Khatri-Rao features: which solver runs, and a report of how well it did."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,84 +84,81 @@ def ridge_regression(
     Raises
     ------
     SolverError
-        If no solver that fits into memory reached the tolerance. No unconverged answer is ever returned.
+        If no solver that fits into memory reached the tolerance (a direct one: 1e-6 at least, and as good as rounding
+        allows). No unconverged answer is ever returned.
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}, got {method!r}")
+    if not penalty >= 0:
+        raise ValueError(f"penalty must be >= 0, got {penalty}")
+    if not tol > 0:
+        raise ValueError(f"tol must be > 0, got {tol}")
     from threadpoolctl import threadpool_limits
-
-    from icltheory.simulate import direct  # it needs scipy.linalg, half of the import time of this package
 
     started = time.perf_counter()
     features = KhatriRao(x, r)
     n, p = features.shape
-    direct_method: Direct = "dual" if n < p else "primal"
+    factor: Direct = "dual" if n < p else "primal"
     if method in ("dual", "primal", "svd"):
-        direct_method = method
+        factor = method
         require_memory(_bytes(method, n, p), f"method='{method}'", "use method='cg'")
-    steps = 0
     threads = blas_threads()
     # products of blocks are too small for threaded BLAS: whole panels go to threads instead
     with features.parallel(threads), threadpool_limits(1, user_api="blas"):
-        right = features.adjoint(target)
-        if method == "cg" or (method == "auto" and _operations(direct_method, n, p) > _SMALL):
-            fallback = method == "auto" and _bytes(direct_method, n, p) < available_memory()
+        problem = _Problem(features, target, features.adjoint(target), penalty, tol, started)
+        steps = 0
+        if method == "cg" or (method == "auto" and _operations(factor, n, p) > _SMALL):
+            fallback = method == "auto" and _bytes(factor, n, p) < available_memory()
             limit = max_steps or _LONGEST
-            if fallback:
-                limit = min(limit, int(_operations(direct_method, n, p) / (4.0 * n * p)))
-            patience = 3 * limit if fallback else None
-            answer = _iterate(features, target, right, penalty, tol, limit, patience, threads)
+            if fallback:  # no more steps than the factor would cost
+                limit = min(limit, int(_operations(factor, n, p) / (4.0 * n * p)))
+            answer = _iterate(problem, limit, patience=2 * limit if fallback else None, threads=threads)
             steps = answer.steps
             if answer.met:
-                return _report(features, target, right, penalty, answer.solution, "cg", steps, started)
+                return problem.report(answer.solution, "cg", steps)
             if not fallback:
-                raise SolverError(
-                    f"conjugate gradients did not reach a relative residual of {tol:g} in {steps} steps "
-                    f"(n = {n}, p = d(d+1) = {p}, penalty = {penalty:g}); near n = p the problem is ill-conditioned: "
-                    f"raise the ridge, max_steps or tol, or use method='{direct_method}', which needs "
-                    f"{gigabytes(_bytes(direct_method, n, p))}"
+                raise problem.failure(
+                    f"conjugate gradients did not reach a relative residual of {tol:g} in {steps} steps",
+                    f"raise the ridge, max_steps or tol, or use method='{factor}', which needs "
+                    f"{gigabytes(_bytes(factor, n, p))}",
                 )
-    trouble = ""
-    for name in (direct_method, "svd") if method == "auto" else (direct_method,):
-        if _bytes(name, n, p) > available_memory():
-            trouble += f"; the {name} solver needs {gigabytes(_bytes(name, n, p))}"
-            break
-        try:
-            solution = getattr(direct, name)(features, target, penalty)
-        except ArithmeticError as error:
-            trouble = str(error)
-            continue
-        g, report = _report(features, target, right, penalty, solution, name, steps, started)
-        if report.residual <= max(tol, _ROUNDING):
-            return g, report
-        trouble = f"the {name} solver left a relative residual of {report.residual:.1e}"
-    raise SolverError(f"{trouble} (n = {n}, p = d(d+1) = {p}, penalty = {penalty:g}); raise the ridge")
+    return _factorise(problem, (factor, "svd") if method == "auto" else (factor,), steps)
 
 
-def _bytes(method: Direct, n: int, p: int) -> float:
-    """Return the memory that a direct solver takes: its Gram matrix, or the features and their factors."""
-    return 8.0 * {"dual": 1.1 * n**2, "primal": 1.1 * p**2, "svd": 3.0 * n * p + 2.0 * min(n, p) ** 2}[method]
+@dataclass(frozen=True)
+class _Problem:
+    """A fit, and how an answer to it is judged."""
+
+    features: KhatriRao
+    target: Array
+    right: Array  # F^T y
+    penalty: float
+    tol: float
+    started: float
+
+    def relative(self, residual: Array) -> float:
+        """Return |F^T (y - F g) - mu g| relative to |F^T y|."""
+        return float(np.linalg.norm(residual)) / (float(np.linalg.norm(self.right)) or 1.0)
+
+    def report(self, g: Array, name: str, steps: int) -> tuple[Floats, SolverReport]:
+        """Measure the residual at the answer."""
+        residual = self.features.adjoint(self.target - self.features.forward(g)) - self.penalty * g
+        report = SolverReport(
+            name=name, steps=steps, residual=self.relative(residual), seconds=time.perf_counter() - self.started
+        )
+        return g.astype(np.float64, copy=False), report
+
+    def failure(self, what: str, advice: str) -> SolverError:
+        """Return an error that says what happened, at which sizes, and what to do."""
+        n, p = self.features.shape
+        return SolverError(f"{what} (n = {n}, p = d(d+1) = {p}, penalty = {self.penalty:g}); {advice}")
 
 
-def _operations(method: Direct, n: int, p: int) -> float:
-    """Return the operations of a Cholesky solver: forming one triangle of the Gram matrix and factoring it."""
-    return n**3 / 3 + 4 * n**2 * p**0.5 if method == "dual" else p**3 / 3 + n * p**2
-
-
-def _iterate(
-    features: KhatriRao,
-    target: Array,
-    right: Array,
-    penalty: float,
-    tol: float,
-    max_steps: int,
-    patience: int | None,
-    threads: int,
-) -> Iteration:
+def _iterate(problem: _Problem, max_steps: int, patience: int | None, threads: int) -> Iteration:
     """Run conjugate gradients on the normal equations (n >= p) or on the dual system (n < p)."""
+    features, penalty = problem.features, problem.penalty
     n, p = features.shape
     fast = features.as_type(np.float32)
-    scale = float(np.linalg.norm(right))
     with fast.parallel(threads):
         if n >= p:
             # F^T F is close to (n/d) I (x) E[r r^T]: whitening r alone removes the spread of the task covariance
@@ -170,9 +168,9 @@ def _iterate(
                 lambda g: features.normal(g) + penalty * g,
                 lambda g: fast.normal(g.astype(np.float32)) + penalty * g,
                 lambda g: g @ whiten,
-                right,
-                measure=lambda residual: float(np.linalg.norm(residual)) / scale,
-                tol=tol,
+                problem.right,
+                measure=problem.relative,
+                tol=problem.tol,
                 max_steps=max_steps,
                 patience=patience,
             )
@@ -182,26 +180,50 @@ def _iterate(
             lambda a: features.forward(features.adjoint(a)) + penalty * a,
             lambda a: fast.forward(fast.adjoint(a.astype(np.float32))) + penalty * a,
             lambda a: a / rows,
-            target,
-            measure=lambda residual: float(np.linalg.norm(features.adjoint(residual))) / scale,
-            tol=tol,
+            problem.target,
+            measure=lambda residual: problem.relative(features.adjoint(residual)),
+            tol=problem.tol,
             max_steps=max_steps,
             patience=patience,
         )
     return Iteration(features.adjoint(answer.solution), answer.steps, answer.met)
 
 
-def _report(
-    features: KhatriRao,
-    target: Array,
-    right: Array,
-    penalty: float,
-    g: Array,
-    name: str,
-    steps: int,
-    started: float,
-) -> tuple[Floats, SolverReport]:
-    slope = features.adjoint(target - features.forward(g)) - penalty * g
-    residual = float(np.linalg.norm(slope) / np.linalg.norm(right))
-    report = SolverReport(name=name, steps=steps, residual=residual, seconds=time.perf_counter() - started)
-    return g.astype(np.float64, copy=False), report
+def _factorise(problem: _Problem, names: Sequence[Direct], steps: int) -> tuple[Floats, SolverReport]:
+    """Take the first of the direct solvers that succeeds."""
+    from threadpoolctl import threadpool_limits
+
+    from icltheory.simulate import direct  # it needs scipy.linalg, half of the import time of this package
+
+    solvers = {"dual": direct.dual, "primal": direct.primal, "svd": direct.svd}
+    n, p = problem.features.shape
+    trouble = ""
+    for name in names:
+        if _bytes(name, n, p) > available_memory():
+            trouble += f"{name} needs {gigabytes(_bytes(name, n, p))} of memory; "
+            continue
+        try:
+            # a second thread only delays a small factorisation
+            with threadpool_limits(1 if _operations(name, n, p) <= _SMALL else None, user_api="blas"):
+                solution = solvers[name](problem.features, problem.target, problem.penalty)
+        except ArithmeticError as error:
+            trouble += f"{name}: {error}; "
+            continue
+        g, report = problem.report(solution, name, steps)
+        if report.residual <= max(problem.tol, _ROUNDING):
+            return g, report
+        trouble += f"{name} left a relative residual of {report.residual:.1e}; "
+    raise problem.failure(f"no direct solver succeeded: {trouble.rstrip('; ')}", "raise the ridge")
+
+
+def _bytes(method: Direct, n: int, p: int) -> float:
+    """Return the memory that a direct solver takes: its Gram matrix, or the features and their factors."""
+    return 8.0 * {"dual": 1.1 * n**2, "primal": 1.1 * p**2, "svd": 3.0 * n * p + 2.0 * min(n, p) ** 2}[method]
+
+
+def _operations(method: Direct, n: int, p: int) -> float:
+    """Return about how many operations a direct solver takes."""
+    if method == "svd":
+        return 20.0 * n * p * min(n, p)
+    # one triangle of the Gram matrix, and its factor
+    return n**3 / 3 + 4 * n**2 * p**0.5 if method == "dual" else p**3 / 3 + n * p**2

@@ -1,0 +1,189 @@
+"""The commands as a new user types them."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+
+import icltheory as icl
+import icltheory.figures
+from icltheory.cli import main, parse_values
+from icltheory.figures.lu2025 import double_descent
+
+from .test_figures import TINY
+
+
+def test_curve_prints_the_theory(capsys):
+    main(["curve", "--tau", "0.5,2", "--alpha", "1", "--kappa", "0.5,inf", "--format", "csv"])
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["tau"], row["kappa"]) for row in rows] == [
+        ("0.5", "0.5"),
+        ("0.5", "inf"),
+        ("2.0", "0.5"),
+        ("2.0", "inf"),
+    ]
+    for row in rows:
+        law = icl.theory.linear_attention(tau=float(row["tau"]), alpha=1, kappa=float(row["kappa"]), rho=0.01)
+        assert float(row["icl"]) == pytest.approx(float(law.icl), rel=1e-14)
+        assert row["converged"] == "True"
+
+
+def test_curve_table_and_json(capsys):
+    main(["curve"])
+    text = capsys.readouterr().out
+    assert text.startswith("# theory, d -> infinity; signal variance 1, x ~ N(0, I/d)")
+    assert len(text.splitlines()) == 14
+    main(["curve", "--tau", "1", "--format", "json"])
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert rows[0]["icl"] == "inf"
+    assert float(rows[0]["icl"]) == float("inf")
+
+
+@pytest.mark.parametrize("alpha", ["1", "1,10"])
+def test_curve_writes_files(tmp_path, capsys, alpha):
+    plot, out = tmp_path / "new folder" / "c.png", tmp_path / "c.csv"
+    main(["curve", "--tau", "0.2:2:5", "--alpha", alpha, "--plot", str(plot), "--out", str(out), "--format", "csv"])
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert out.read_text().startswith("tau,alpha")
+    assert f"wrote {plot}" in capsys.readouterr().err
+
+
+def test_simulate(capsys):
+    arguments = ["simulate", "--d", "12", "--tau", "0.5,2", "--seeds", "3", "--format", "json", "--workers", "1"]
+    main(arguments)
+    first = json.loads(capsys.readouterr().out)
+    assert [row["n"] for row in first["rows"]] == [72, 288]
+    row = first["rows"][1]
+    assert row["icl_theory"] == pytest.approx(
+        float(icl.theory.linear_attention(tau=2, alpha=1, kappa=0.5, rho=0.01, ridge=1e-6).icl)
+    )
+    assert abs(row["icl"] - row["icl_theory"]) < 4 * row["icl_se"] + row["icl_theory"] * 8 / 12
+    assert row["residual"] < 1e-8
+    main(arguments)
+    assert json.loads(capsys.readouterr().out) == first
+    main(["simulate", "--d", "6", "--seeds", "1", "--kappa", "inf"])
+    assert " inf " in capsys.readouterr().out
+
+
+@pytest.fixture
+def tiny_figure(monkeypatch):
+    figure = replace(double_descent, scales=dict.fromkeys(icltheory.figures.SCALES, TINY))
+    monkeypatch.setitem(icltheory.figures.FIGURES, figure.name, figure)
+    return figure
+
+
+def test_reproduce(tiny_figure, tmp_path, capsys):
+    main(["reproduce", "--scale", "smoke", "--seed", "3", "--out", str(tmp_path), "--workers", "1"])
+    text = capsys.readouterr().out
+    assert text.count("[holds]") == 5
+    assert text.count("[not tested]") == 1
+    made = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")}
+    assert made == {"report.html", *(f"lu2025/double-descent.{end}" for end in ("png", "pdf", "csv", "json"))}
+    provenance = json.loads((tmp_path / "lu2025/double-descent.json").read_text())["provenance"]
+    assert provenance["icltheory"] == icl.__version__
+    assert provenance["packages"]["numpy"]
+
+
+def test_a_failed_claim_is_the_exit_status(tiny_figure, tmp_path, capsys, monkeypatch):
+    def fail(parameters, rows):
+        return [replace(claim, holds=False) for claim in double_descent.claims(parameters, rows)]
+
+    monkeypatch.setitem(icltheory.figures.FIGURES, tiny_figure.name, replace(tiny_figure, claims=fail))
+    with pytest.raises(SystemExit) as stop:
+        main(["reproduce", "--out", str(tmp_path), "--workers", "1"])
+    assert stop.value.code == 1
+    assert "[fails]" in capsys.readouterr().out
+    assert 'class="verdict fails"' in (tmp_path / "report.html").read_text()
+
+
+def test_doctor(capsys):
+    main(["doctor"])
+    text = capsys.readouterr().out
+    for word in ("icltheory", "python", "processor", "memory", "numpy", "torch (optional)"):
+        assert word in text
+    main(["doctor", "--format", "json"])
+    assert json.loads(capsys.readouterr().out)["cores"] >= 1
+
+
+def test_version(capsys):
+    main(["--version"])
+    assert capsys.readouterr().out == f"icltheory {icl.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("1", (1.0,)),
+        ("0.5,inf", (0.5, float("inf"))),
+        ("0.1:0.4:4", (0.1, 0.2, 0.3, 0.4)),
+        ("0.01:1:3:log,7", (0.01, 0.1, 1.0, 7.0)),
+    ],
+)
+def test_values(text, values):
+    assert parse_values(text) == values
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["curve", "--tau", "-1"], "tau must be > 0, got -1"),
+        (["curve", "--tau", "1:2"], "cannot read '1:2'"),
+        (["curve", "--tau", "1:2:0"], "cannot read"),
+        (["curve", "--alpha", "0:2:3:log"], "cannot read"),
+        (["curve", "--alpha", "inf"], "alpha must be > 0 and finite"),
+        (["curve", "--kappa", "many"], "cannot read 'many'"),
+        (["curve", "--rho", "-0.1"], "rho must be >= 0"),
+        (["curve", "--rho", ""], "cannot read ''"),
+        (["curve", "--ridge", "nan"], "ridge must be >= 0"),
+        (["curve", "--format", "xml"], "xml"),
+        (["curve", "--plot", "c.xyz", "--tau", "1,2"], "xyz"),
+        (["curve", "--bogus", "1"], "bogus"),
+        (["simulate", "--d", "0"], "d must be an integer >= 1, got 0"),
+        (["simulate", "--d", "2.5"], "2.5"),
+        (["simulate", "--seeds", "0"], "seeds must be at least 1, got 0"),
+        (["simulate", "--workers", "0"], "workers must be at least 1, got 0"),
+        (["simulate", "--tasks", "cube"], "cube"),
+        (["simulate", "--tau", "inf"], "tau must be finite in a simulation"),
+        (["simulate", "--d", "3", "--tau", "0.001"], "tau must be large enough that n_sequences"),
+        (["simulate", "--d", "30000", "--seeds", "1"], "are available; reduce d, tau or kappa"),
+        (["reproduce", "lu2025/double-decent"], "no figure is called 'lu2025/double-decent'"),
+        (["reproduce", "--scale", "huge"], "huge"),
+        (["reproduce", "--out", "/dev/null/x"], "/dev/null/x"),
+        (["curve", "--out", "/dev/null/x", "--tau", "2"], "/dev/null"),
+        (["explode"], "explode"),
+        ([], "curve"),
+    ],
+)
+def test_wrong_input_gets_a_message_and_status_2(arguments, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    captured = capsys.readouterr()
+    assert words in (captured.err + captured.out).replace("│", " ")
+    assert "Traceback" not in captured.err
+
+
+def test_progress_on_and_off_a_terminal(capsys, monkeypatch):
+    import sys
+
+    import icltheory.progress as progress
+
+    monkeypatch.setattr(progress, "_EVERY", 1e-3)
+    with progress.progress("work", 3) as advance:
+        for _ in range(3):
+            advance()
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == "work: 3/3, 0 s"
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress.progress("work", 3) as advance:
+        for _ in range(3):
+            advance()
+    assert "3/3" in sys.stderr.getvalue()
