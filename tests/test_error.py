@@ -33,7 +33,7 @@ def test_against_sampled_prompts(law, kind, d, length, rho):
 def test_every_entry_of_the_moments_of_a_prompt(length):
     """A and B entry by entry, for few tasks: the entries that couple w to the label energy are small in the error."""
     rng = np.random.default_rng(4)
-    n, d, rho = 400_000, 2, 0.3
+    n, rho = 400_000, 0.3
     seen = np.array([[1.5, 0.2], [0.8, -1.0]])
     tasks = seen[rng.integers(2, size=n)]
     a, b = prompt_moments(moments_of_tasks(seen), length, rho)
