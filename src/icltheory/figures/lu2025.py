@@ -38,8 +38,10 @@ PEAK_STEPS = (-4.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0)
 PEAK_ALPHA = 10.0
 
 # Known size of the finite-d effect away from the peak: 20 % at d = 40 and 8 % at d = 80, hence about 8/d. Near the
-# peak the error grows like 1/|tau - 1|, and at finite d like 1/|tau - 1 - 1/d|: another 1/(d |tau - 1| - 1).
+# peak the error grows like 1/|tau - 1|, and at finite d like 1/|tau - 1 - 1/d|: another 1/(d |tau - 1| - 1). Closer to
+# the peak than NEAREST of these shifts an expansion in 1/d says nothing.
 FINITE_SIZE = 8.0
+NEAREST = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,11 +213,7 @@ def _claims(parameters: DoubleDescent, rows: Sequence[Row]) -> list[Claim]:
         _claim_theory(
             parameters, [*_pick(rows, "A", "simulation"), *_pick(rows, "B", "simulation")], "A, B: ridgeless"
         ),
-        _claim_theory(
-            parameters,
-            [row for row in _pick(rows, "C", "simulation") if row.ridge > 1e-3 or row.tau != 1],
-            "C: with a ridge",
-        ),
+        _claim_theory(parameters, _pick(rows, "C", "simulation"), "C: with a ridge"),
         _claim_ridge(rows),
         _claim_published(rows),
     ]
@@ -262,7 +260,8 @@ def _claim_peak(parameters: DoubleDescent, rows: Sequence[Row]) -> Claim:
 
 def _claim_theory(parameters: DoubleDescent, points: Sequence[Row], which: str) -> Claim:
     worst, worst_row, largest = -math.inf, points[0], 0.0
-    for row in points:
+    tested = [row for row in points if row.ridge > 1e-3 or parameters.d * abs(row.tau - 1) > NEAREST]
+    for row in tested:
         law = linear_attention(tau=row.tau, alpha=row.alpha, kappa=row.kappa, rho=row.rho, ridge=row.ridge)
         predicted = float(getattr(law, row.target))
         pole = 0.0 if row.ridge > 1e-3 else 1 / (parameters.d * abs(row.tau - 1) - 1)
@@ -276,8 +275,8 @@ def _claim_theory(parameters: DoubleDescent, points: Sequence[Row], which: str) 
         source=f"{LU2025}, its main theorem and Fig. 1",
         expected="|simulation - theory| < 4 standard errors + c theory; c = 8/d, the known size of the finite-d "
         "effect, and without a ridge 1/(d|tau - 1| - 1) more, since the peak moves from d² to d(d+1); "
-        f"d = {parameters.d}",
-        measured=f"worst of {len(points)} points uses {worst:.0%} of the allowance "
+        f"d = {parameters.d}, points more than {NEAREST:g}/d from an unregularised peak",
+        measured=f"worst of {len(tested)} points uses {worst:.0%} of the allowance "
         f"({worst_row.target.upper()}, tau = {worst_row.tau:.3g}, alpha = {worst_row.alpha:.3g}); "
         f"largest deviation {largest:.1%}",
         holds=worst < 1,
@@ -440,7 +439,7 @@ double_descent = Figure(
     "With tokens x ~ N(0, I/d) and |w|² = d the signal has variance 1; the penalty is (n/d) lambda |Gamma|²; every "
     "task has equally many sequences, as in the published runs.",
     scales={
-        "smoke": DoubleDescent(d=24, seeds=4, ridge_seeds=4, peak_d=14, peak_seeds=60, published_tau=(0.2,)),
+        "smoke": DoubleDescent(d=40, seeds=6, ridge_seeds=4, peak_d=14, peak_seeds=60, published_tau=(0.2,)),
         "default": DoubleDescent(d=100, seeds=5, ridge_seeds=3, peak_d=30, peak_seeds=60, published_tau=()),
         "paper": DoubleDescent(d=100, seeds=10, ridge_seeds=10, peak_d=40, peak_seeds=200, published_tau=()),
     },
