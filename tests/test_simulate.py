@@ -73,6 +73,15 @@ def test_a_strong_ridge_predicts_zero():
     assert sim.icl == pytest.approx(1.1, rel=1e-9)
 
 
+@pytest.mark.parametrize("rho", [1e6, 1e10, 1e25])
+def test_labels_of_any_size(rho):
+    """Single-precision products must not overflow: in noise alone, everything scales with rho."""
+    sim = simulate(d=44, tau=3.0, alpha=1, kappa=1, rho=rho, ridge=1e-3, rng=0)
+    law = icl.theory.linear_attention(**sim.point.ratios())
+    assert sim.solver.name == "cg"
+    assert sim.icl == pytest.approx(float(law.icl), rel=8 / 44)
+
+
 def test_the_law_of_the_error_is_free_of_rotations_and_order():
     """Rotating tasks and tokens together, or permuting the sequences, leaves the fit's errors alone."""
     from icltheory.prompts import moments_of_law, moments_of_tasks

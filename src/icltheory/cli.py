@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -282,6 +283,7 @@ def _emit(table: Table, format: Format, out: Path | None, note: str) -> None:
     text = table.render(format, note)
     if out is None:
         print(text, end="")
+        sys.stdout.flush()
     else:
         _saved(out, lambda: out.write_text(text, encoding="utf-8"))
 
@@ -302,6 +304,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     try:
         app.cli(prog="icl", description=_ABOUT, args=words, config=(tyro.conf.OmitArgPrefixes,))
+    except BrokenPipeError:  # the reader left, as in `icl curve | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(141) from None
     except (ValueError, TypeError, OSError, MemoryError, ArithmeticError, RuntimeError) as error:
         print(f"icl: {error}", file=sys.stderr)
         raise SystemExit(2) from None

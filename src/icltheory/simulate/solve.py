@@ -158,7 +158,9 @@ def _iterate(problem: _Problem, max_steps: int, patience: int | None, threads: i
     """Run conjugate gradients on the normal equations (n >= p) or on the dual system (n < p)."""
     features, penalty = problem.features, problem.penalty
     n, p = features.shape
-    fast = features.as_type(np.float32)
+    # single precision ends at 1e38, and a product of three factors must stay below it
+    single = np.abs(features.r).max() * np.abs(features.x).max() * np.abs(problem.target).max() < 1e12
+    fast = features.as_type(np.float32 if single else np.float64)
     with fast.parallel(threads):
         if n >= p:
             # F^T F is close to (n/d) I (x) E[r r^T]: whitening r alone removes the spread of the task covariance
@@ -166,7 +168,7 @@ def _iterate(problem: _Problem, max_steps: int, patience: int | None, threads: i
             whiten = np.linalg.inv(sample + penalty * np.eye(len(sample)))
             return conjugate_gradients(
                 lambda g: features.normal(g) + penalty * g,
-                lambda g: fast.normal(g.astype(np.float32)) + penalty * g,
+                lambda g: fast.normal(g.astype(fast.x.dtype)) + penalty * g,
                 lambda g: g @ whiten,
                 problem.right,
                 measure=problem.relative,
@@ -178,7 +180,7 @@ def _iterate(problem: _Problem, max_steps: int, patience: int | None, threads: i
         rows = features.row_norms() + penalty
         answer = conjugate_gradients(
             lambda a: features.forward(features.adjoint(a)) + penalty * a,
-            lambda a: fast.forward(fast.adjoint(a.astype(np.float32))) + penalty * a,
+            lambda a: fast.forward(fast.adjoint(a.astype(fast.x.dtype))) + penalty * a,
             lambda a: a / rows,
             problem.target,
             measure=lambda residual: problem.relative(features.adjoint(residual)),
