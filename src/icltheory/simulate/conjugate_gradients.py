@@ -1,6 +1,7 @@
 """Conjugate gradients with products in single precision and residuals in double."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +14,23 @@ _LOOK = 32  # steps between two looks at the rate of convergence
 
 @dataclass(frozen=True)
 class Iteration:
-    """What conjugate gradients arrived at: the iterate, the steps, and whether the true residual met `tol`."""
+    """What conjugate gradients arrived at.
+
+    Attributes
+    ----------
+    solution : array
+    steps : int
+    met : bool
+        Whether the true residual met `tol`.
+    condition : float
+        Ratio of the extreme Ritz values: an estimate, from below, of the condition number of the preconditioned
+        matrix, accurate where it matters for the solution.
+    """
 
     solution: Array
     steps: int
     met: bool
+    condition: float
 
 
 def conjugate_gradients(
@@ -43,7 +56,7 @@ def conjugate_gradients(
     product, fast_product, precondition : callable
         N v, a cheaper approximation of it, and an approximation of N^{-1} v.
     right : array
-        b.
+        b, of any array library.
     measure : callable
         The size of a residual b - N v, relative to b, by which the answer is judged.
     tol : float
@@ -53,40 +66,64 @@ def conjugate_gradients(
     patience : int, optional
         Give up early when the rate so far foretells more steps than this.
     """
-    solution = np.zeros_like(right)
-    residual = right.copy()
+    solution = right * 0.0
+    residual = right
     z = precondition(residual)
-    direction = z.copy()
-    energy = float(np.vdot(residual, z))
+    direction = z
+    energy = inner(residual, z)
     start, refreshed, goal = energy, energy, tol**2 * energy
-    step = 0
-    if start == 0.0:
-        return Iteration(solution, step, True)
-    for step in range(1, max_steps + 1):
+    lengths, betas = [], []
+    met, step = start == 0.0, 0
+    while not met and step < max_steps:
+        step += 1
         image = fast_product(direction)
-        curvature = float(np.vdot(direction, image))
+        curvature = inner(direction, image)
         if not curvature > 0.0:
             break
         length = energy / curvature
-        solution += length * direction
+        solution = solution + length * direction
         previous = residual
         residual = residual - length * image
         z = precondition(residual)
-        energy_new = float(np.vdot(residual, z))
+        energy_new = inner(residual, z)
         if energy_new <= max(goal, _REFRESH**2 * refreshed):
             residual = right - product(solution)
             size = measure(residual)
-            if size <= tol:
-                return Iteration(solution, step, True)
+            met = size <= tol
             z = precondition(residual)
-            energy_new = refreshed = float(np.vdot(residual, z))
-            goal = min(goal, 0.9 * energy_new * (tol / size) ** 2)
-        beta = max(0.0, (energy_new - float(np.vdot(previous, z))) / energy)
-        direction *= beta
-        direction += z
+            energy_new = refreshed = inner(residual, z)
+            goal = min(goal, 0.9 * energy_new * (tol / max(size, tol)) ** 2)
+        beta = max(0.0, (energy_new - inner(previous, z)) / energy)
+        lengths.append(length)
+        betas.append(beta)
+        direction = z + beta * direction
         energy = energy_new
-        if patience is not None and step % _LOOK == 0:
-            rate = np.log(energy / start) / step
-            if rate >= 0.0 or np.log(tol**2) / rate > patience:
+        if patience is not None and step % _LOOK == 0 and not met:
+            rate = math.log(energy / start) / step
+            if rate >= 0.0 or math.log(tol**2) / rate > patience:
                 break
-    return Iteration(solution, step, False)
+    return Iteration(solution, step, met, _condition(lengths, betas))
+
+
+def inner(a: Array, b: Array) -> float:
+    """Return the Euclidean inner product of two arrays of one shape."""
+    from array_api_compat import array_namespace
+
+    xp = array_namespace(a, b)
+    return float(xp.vecdot(xp.reshape(a, (-1,)), xp.reshape(b, (-1,))))
+
+
+def _condition(lengths: Sequence[float], betas: Sequence[float]) -> float:
+    """Return the ratio of the extreme eigenvalues of the Lanczos matrix that the coefficients of the steps make up."""
+    from scipy.linalg import eigvalsh_tridiagonal
+
+    if not lengths:
+        return 1.0
+    a, b = np.array(lengths), np.array(betas)
+    diagonal = 1.0 / a
+    diagonal[1:] += b[:-1] / a[:-1]
+    low, high = (
+        eigvalsh_tridiagonal(diagonal, np.sqrt(b[:-1]) / a[:-1], select="i", select_range=(i, i))[0]
+        for i in (0, len(a) - 1)
+    )
+    return float(high / low) if low > 0 else math.inf

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.floating[Any]]
+Array = Any  # of any array library that array-api-compat knows: numpy, PyTorch, CuPy, ...
 
-_CACHE_BYTES = 1 << 20  # a block's share of x, r and workspace: half of a common per-core cache
+_CACHE_BYTES = 1 << 21  # the share of x, r and workspace in a block: a common per-core cache
+_DEVICE_BYTES = 1 << 28  # the same on an accelerator, where a block must keep all units busy
 _PANELS = 8  # groups of rows summed separately, whatever the number of threads, so that sums do not depend on it
 
 
@@ -31,23 +31,31 @@ class KhatriRao:
     ----------
     x : array of shape (n, d)
     r : array of shape (n, m)
-        The two factors, of one floating dtype, which is the precision of the products.
+        The two factors, of one floating dtype, which is the precision of the products, from one array library
+        (numpy, PyTorch, ...) and on one device, where all products are then made.
     """
 
     def __init__(self, x: Array, r: Array) -> None:
-        self.x, self.r = np.ascontiguousarray(x), np.ascontiguousarray(r)
-        self.shape = (len(x), x.shape[1] * r.shape[1])
-        bytes_a_row = (x.shape[1] + 2 * r.shape[1]) * x.itemsize
-        self._rows = int(np.clip(_CACHE_BYTES // bytes_a_row, 64, 4096))
+        from array_api_compat import array_namespace, device, is_numpy_namespace
+
+        self.xp = array_namespace(x, r)
+        self.on_host = is_numpy_namespace(self.xp)
+        self.device = device(x)
+        self.x: Array = np.ascontiguousarray(x) if self.on_host else x
+        self.r: Array = np.ascontiguousarray(r) if self.on_host else r
+        self.shape = (int(x.shape[0]), int(x.shape[1] * r.shape[1]))
+        self.shape_of_g = (int(x.shape[1]), int(r.shape[1]))
+        at_hand = _CACHE_BYTES if str(self.device).startswith("cpu") else _DEVICE_BYTES
+        a_row = (x.shape[1] + 2 * r.shape[1]) * self.xp.finfo(x.dtype).bits // 8
+        self._rows = int(np.clip(at_hand // a_row, 64, at_hand >> 8))
         self._map: Callable[..., Any] = map
-        panels = min(_PANELS, -(-len(x) // self._rows))
-        edges = np.linspace(0, len(x), panels + 1).astype(int)
+        panels = min(_PANELS, -(-self.shape[0] // self._rows)) if self.on_host else 1
+        edges = [round(i * self.shape[0] / panels) for i in range(panels + 1)]
         self._panels = list(itertools.pairwise(edges))
-        self._work = [np.empty((self._rows, r.shape[1]), x.dtype) for _ in self._panels]
 
     @contextmanager
     def parallel(self, threads: int) -> Iterator[None]:
-        """Let up to `threads` panels be worked on at once inside this context."""
+        """Let up to `threads` panels be worked on at once inside this context (numpy only: others have their own)."""
         if threads <= 1 or len(self._panels) == 1:
             yield
             return
@@ -58,31 +66,23 @@ class KhatriRao:
             finally:
                 self._map = map
 
-    def as_type(self, dtype: type[np.floating[Any]]) -> "KhatriRao":
+    def as_type(self, dtype: Any) -> "KhatriRao":
         """Return the operator in another precision."""
-        return KhatriRao(self.x.astype(dtype), self.r.astype(dtype))
+        return KhatriRao(self.xp.astype(self.x, dtype), self.xp.astype(self.r, dtype))
 
     def forward(self, g: Array) -> Array:
         """Return F vec(g), shape (n,), for g of shape (d, m)."""
-        out = np.empty(len(self.x), self.x.dtype)
 
-        def panel(index: int) -> None:
-            for rows, work in self._blocks(index):
-                np.matmul(self.x[rows], g, out=work)
-                np.einsum("ij,ij->i", work, self.r[rows], out=out[rows])
+        def panel(index: int) -> list[Array]:
+            return [self._fitted(rows, g) for rows in self._blocks(index)]
 
-        self._run(panel)
-        return out
+        return self.xp.concat(list(itertools.chain.from_iterable(self._run(panel))))
 
     def adjoint(self, u: Array) -> Array:
         """Return F^T u as an array of shape (d, m), for u of shape (n,)."""
 
         def panel(index: int) -> Array:
-            total = self._zeros()
-            for rows, work in self._blocks(index):
-                np.multiply(self.r[rows], u[rows, None], out=work)
-                total += self.x[rows].T @ work
-            return total
+            return _sum(self.x[rows, :].T @ (self.r[rows, :] * u[rows, None]) for rows in self._blocks(index))
 
         return _sum(self._run(panel))
 
@@ -90,24 +90,28 @@ class KhatriRao:
         """Return F^T F vec(g) as an array of shape (d, m), in one pass over the rows."""
 
         def panel(index: int) -> Array:
-            total = self._zeros()
-            for rows, work in self._blocks(index):
-                np.matmul(self.x[rows], g, out=work)
-                fitted = np.einsum("ij,ij->i", work, self.r[rows])
-                np.multiply(self.r[rows], fitted[:, None], out=work)
-                total += self.x[rows].T @ work
-            return total
+            return _sum(
+                self.x[rows, :].T @ (self.r[rows, :] * self._fitted(rows, g)[:, None]) for rows in self._blocks(index)
+            )
 
         return _sum(self._run(panel))
 
     def row_norms(self) -> Array:
         """Return the squared norm of every row, |x_i|^2 |r_i|^2."""
-        norms: Array = np.einsum("ij,ij->i", self.x, self.x) * np.einsum("ij,ij->i", self.r, self.r)
-        return norms
+        return self.xp.vecdot(self.x, self.x) * self.xp.vecdot(self.r, self.r)
+
+    def gram(self) -> Array:
+        """Return the lower triangle of F^T F in Fortran order (p x p; the rest is zero). Numpy only."""
+        from scipy.linalg import blas
+
+        gram = np.zeros((self.shape[1], self.shape[1]), self.x.dtype, order="F")
+        for rows in self.feature_blocks():
+            gram = blas.dsyrk(1.0, rows.T, beta=1.0, c=gram, lower=1, overwrite_c=1)
+        return gram
 
     def dual_gram(self) -> Array:
-        """Return the lower triangle of F F^T (n x n; the rest is zero)."""
-        n = len(self.x)
+        """Return the lower triangle of F F^T (n x n; the rest is zero). Numpy only."""
+        n = self.shape[0]
         gram = np.zeros((n, n), self.x.dtype)
         for start in range(0, n, 512):
             rows, columns = slice(start, start + 512), slice(0, min(start + 512, n))
@@ -115,27 +119,28 @@ class KhatriRao:
         return gram
 
     def feature_blocks(self) -> Iterator[Array]:
-        """Yield the rows of F itself, some thousands of numbers at a time: for the direct solver and for tests."""
+        """Yield the rows of F itself, some thousands of numbers at a time: for direct solvers and for tests."""
         rows = max(1, (1 << 22) // self.shape[1])
-        for start in range(0, len(self.x), rows):
-            x, r = self.x[start : start + rows], self.r[start : start + rows]
-            yield (x[:, :, None] * r[:, None, :]).reshape(len(x), -1)
+        for start in range(0, self.shape[0], rows):
+            x, r = self.x[start : start + rows, :], self.r[start : start + rows, :]
+            yield self.xp.reshape(x[:, :, None] * r[:, None, :], (x.shape[0], -1))
+
+    def _fitted(self, rows: slice, g: Array) -> Array:
+        return self.xp.vecdot(self.x[rows, :] @ g, self.r[rows, :])
 
     def _run(self, panel: Callable[[int], Any]) -> list[Any]:
         return list(self._map(panel, range(len(self._panels))))
 
-    def _blocks(self, index: int) -> Iterator[tuple[slice, Array]]:
+    def _blocks(self, index: int) -> Iterator[slice]:
         first, last = self._panels[index]
         for start in range(first, last, self._rows):
-            stop = min(start + self._rows, last)
-            yield slice(start, stop), self._work[index][: stop - start]
-
-    def _zeros(self) -> Array:
-        return np.zeros((self.x.shape[1], self.r.shape[1]), self.x.dtype)
+            yield slice(start, min(start + self._rows, last))
 
 
-def _sum(parts: Sequence[Array]) -> Array:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
+def _sum(parts: Iterator[Array] | Sequence[Array]) -> Array:
+    """Add in the order given."""
+    terms = iter(parts)
+    total = next(terms)
+    for term in terms:
+        total = total + term
     return total

@@ -1,13 +1,11 @@
 """Ridge regression on Khatri-Rao features: which solver runs, and a report of how well it did."""
 
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-import numpy as np
-
-from icltheory.points import Floats
 from icltheory.resources import available_memory, blas_threads, gigabytes, require_memory
 from icltheory.simulate.conjugate_gradients import Iteration, conjugate_gradients
 from icltheory.simulate.khatri_rao import Array, KhatriRao
@@ -27,16 +25,20 @@ class SolverError(ArithmeticError):
 
 @dataclass(frozen=True, kw_only=True)
 class SolverReport:
-    r"""How a fit was found.
+    r"""How a fit was found: its certificate.
 
     Attributes
     ----------
     name : str
-        "cg" (conjugate gradients), "dual" or "primal" (Cholesky), or "svd".
+        "cg" (conjugate gradients), "dual" or "primal" (Cholesky), "svd", or "path" (a space shared by many ridges).
     steps : int
         Steps of conjugate gradients spent, also where a direct solver then took over; 0 if none.
     residual : float
         :math:`|F^\top (y - F g) - \mu g| / |F^\top y|`, computed in double precision at the answer.
+    condition : float
+        Estimate of the condition number of the matrix that the solver worked with: the preconditioned normal
+        equations ("cg", from the extreme Ritz values), a Gram matrix plus penalty ("dual", "primal", "path"), or F
+        itself ("svd"). Times the residual it bounds the relative error of the parameters, up to the norm used.
     seconds : float
         Wall time.
     """
@@ -44,6 +46,7 @@ class SolverReport:
     name: str
     steps: int
     residual: float
+    condition: float
     seconds: float
 
 
@@ -56,13 +59,14 @@ def ridge_regression(
     method: Method = "auto",
     tol: float = 1e-8,
     max_steps: int | None = None,
-) -> tuple[Floats, SolverReport]:
+) -> tuple[Array, SolverReport]:
     r"""Fit :math:`\hat G = \arg\min_G \sum_i (y_i - x_i^\top G r_i)^2 + \mu \|G\|_F^2`.
 
     Parameters
     ----------
     x, r : arrays of shape (n, d) and (n, m)
-        The two factors of the features.
+        The two factors of the features, in double precision: numpy arrays, or those of another library that
+        `array_api_compat` knows (a PyTorch tensor on a GPU, say), with which conjugate gradients then run.
     target : array of shape (n,)
         y.
     penalty : float
@@ -70,7 +74,7 @@ def ridge_regression(
     method : {"auto", "cg", "dual", "primal", "svd"}
         "auto" takes a Cholesky factor where that is quick, else conjugate gradients; where these are slower than the
         factor would be (near n = p with a small penalty), it takes the factor after all, and where that breaks down
-        the SVD.
+        the SVD. Direct solvers always run on the host.
     tol : float
         Relative residual that conjugate gradients must reach.
     max_steps : int, optional
@@ -79,6 +83,7 @@ def ridge_regression(
     Returns
     -------
     G : array of shape (d, m)
+        Of the library and on the device of x.
     report : SolverReport
 
     Raises
@@ -87,88 +92,117 @@ def ridge_regression(
         If no solver that fits into memory reached the tolerance (a direct one: 1e-6 at least, and as good as rounding
         allows). No unconverged answer is ever returned.
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {METHODS}, got {method!r}")
-    if not penalty >= 0:
-        raise ValueError(f"penalty must be >= 0, got {penalty}")
-    if not tol > 0:
-        raise ValueError(f"tol must be > 0, got {tol}")
+    _check(method, penalty, tol)
     from threadpoolctl import threadpool_limits
 
-    started = time.perf_counter()
-    features = KhatriRao(x, r)
-    n, p = features.shape
+    problem = Problem.of(x, r, target, penalty, tol)
+    n, p = problem.features.shape
     factor: Direct = "dual" if n < p else "primal"
     if method in ("dual", "primal", "svd"):
         factor = method
         require_memory(_bytes(method, n, p), f"method='{method}'", "use method='cg'")
-    threads = blas_threads()
-    # products of blocks are too small for threaded BLAS: whole panels go to threads instead
-    with features.parallel(threads), threadpool_limits(1, user_api="blas"):
-        problem = _Problem(features, target, features.adjoint(target), penalty, tol, started)
-        steps = 0
-        if method == "cg" or (method == "auto" and _operations(factor, n, p) > _SMALL):
-            fallback = method == "auto" and _bytes(factor, n, p) < available_memory()
-            limit = max_steps or _LONGEST
-            if fallback:  # no more steps than the factor would cost
-                limit = min(limit, int(_operations(factor, n, p) / (4.0 * n * p)))
+    steps = 0
+    if method == "cg" or (method == "auto" and _operations(factor, n, p) > _SMALL):
+        fallback = method == "auto" and _bytes(factor, n, p) < available_memory()
+        limit = max_steps or _LONGEST
+        if fallback:  # no more steps than the factor would cost
+            limit = min(limit, int(_operations(factor, n, p) / (4.0 * n * p)))
+        threads = blas_threads()
+        # products of blocks are too small for threaded BLAS: whole panels go to threads instead
+        with problem.features.parallel(threads), threadpool_limits(1, user_api="blas"):
             answer = _iterate(problem, limit, patience=2 * limit if fallback else None, threads=threads)
             steps = answer.steps
             if answer.met:
-                return problem.report(answer.solution, "cg", steps)
-            if not fallback:
-                raise problem.failure(
-                    f"conjugate gradients did not reach a relative residual of {tol:g} in {steps} steps",
-                    f"raise the ridge, max_steps or tol, or use method='{factor}', which needs "
-                    f"{gigabytes(_bytes(factor, n, p))}",
-                )
+                return problem.report(answer.solution, "cg", steps, answer.condition)
+        if not fallback:
+            raise problem.failure(
+                f"conjugate gradients did not reach a relative residual of {tol:g} in {steps} steps "
+                f"(condition above {answer.condition:.1e})",
+                f"raise the ridge, max_steps or tol, or use method='{factor}', which needs "
+                f"{gigabytes(_bytes(factor, n, p))}",
+            )
     return _factorise(problem, (factor, "svd") if method == "auto" else (factor,), steps)
 
 
 @dataclass(frozen=True)
-class _Problem:
+class Problem:
     """A fit, and how an answer to it is judged."""
 
     features: KhatriRao
     target: Array
     right: Array  # F^T y
+    size: float  # its norm
     penalty: float
     tol: float
     started: float
 
-    def relative(self, residual: Array) -> float:
-        """Return |F^T (y - F g) - mu g| relative to |F^T y|."""
-        return float(np.linalg.norm(residual)) / (float(np.linalg.norm(self.right)) or 1.0)
+    @classmethod
+    def of(cls, x: Array, r: Array, target: Array, penalty: float, tol: float) -> "Problem":
+        """Set up a problem."""
+        from threadpoolctl import threadpool_limits
 
-    def report(self, g: Array, name: str, steps: int) -> tuple[Floats, SolverReport]:
+        started = time.perf_counter()
+        features = KhatriRao(x, r)
+        with features.parallel(blas_threads()), threadpool_limits(1, user_api="blas"):
+            right = features.adjoint(target)
+        size = float(features.xp.linalg.vector_norm(right)) or 1.0
+        return cls(features, target, right, size, penalty, tol, started)
+
+    def relative(self, residual: Array) -> float:
+        """Return the norm of a residual F^T (y - F g) - mu g relative to that of F^T y."""
+        return float(self.features.xp.linalg.vector_norm(residual)) / self.size
+
+    def report(self, g: Array, name: str, steps: int, condition: float) -> tuple[Array, SolverReport]:
         """Measure the residual at the answer."""
         residual = self.features.adjoint(self.target - self.features.forward(g)) - self.penalty * g
         report = SolverReport(
-            name=name, steps=steps, residual=self.relative(residual), seconds=time.perf_counter() - self.started
+            name=name,
+            steps=steps,
+            residual=self.relative(residual),
+            condition=condition,
+            seconds=time.perf_counter() - self.started,
         )
-        return g.astype(np.float64, copy=False), report
+        return g, report
 
     def failure(self, what: str, advice: str) -> SolverError:
         """Return an error that says what happened, at which sizes, and what to do."""
         n, p = self.features.shape
         return SolverError(f"{what} (n = {n}, p = d(d+1) = {p}, penalty = {self.penalty:g}); {advice}")
 
+    def single(self) -> KhatriRao:
+        """Return the features in single precision, or as they are where products could overflow it."""
+        xp, f = self.features.xp, self.features
+        # single precision ends at 1e38, and a product of three factors must stay below it
+        largest = math.prod(float(xp.max(xp.abs(part))) for part in (f.r, f.x, self.target))
+        return f.as_type(xp.float32) if largest < 1e12 else f
 
-def _iterate(problem: _Problem, max_steps: int, patience: int | None, threads: int) -> Iteration:
+    def whitening(self) -> Array:
+        """Return (R^T R/d + mu)^{-1}, (m x m): F^T F is close to (n/d) I (x) E[r r^T], so that it whitens that."""
+        f, xp = self.features, self.features.xp
+        sample = f.r.T @ f.r / f.shape_of_g[0]
+        return xp.linalg.inv(sample + self.penalty * xp.eye(f.shape_of_g[1], dtype=f.r.dtype, device=f.device))
+
+
+def _check(method: str, penalty: float, tol: float) -> None:
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {METHODS}, got {method!r}")
+    if not penalty >= 0:
+        raise ValueError(f"penalty must be >= 0, got {penalty}")
+    if not tol > 0:
+        raise ValueError(f"tol must be > 0, got {tol}")
+
+
+def _iterate(problem: Problem, max_steps: int, patience: int | None, threads: int) -> Iteration:
     """Run conjugate gradients on the normal equations (n >= p) or on the dual system (n < p)."""
-    features, penalty = problem.features, problem.penalty
-    n, p = features.shape
-    # single precision ends at 1e38, and a product of three factors must stay below it
-    single = np.abs(features.r).max() * np.abs(features.x).max() * np.abs(problem.target).max() < 1e12
-    fast = features.as_type(np.float32 if single else np.float64)
+    features, penalty, xp = problem.features, problem.penalty, problem.features.xp
+    fast = problem.single()
+    precision = fast.x.dtype
     with fast.parallel(threads):
-        if n >= p:
-            # F^T F is close to (n/d) I (x) E[r r^T]: whitening r alone removes the spread of the task covariance
-            sample = features.r.T @ features.r / features.x.shape[1]
-            whiten = np.linalg.inv(sample + penalty * np.eye(len(sample)))
+        if features.shape[0] >= features.shape[1]:
+            whiten = problem.whitening()
             return conjugate_gradients(
                 lambda g: features.normal(g) + penalty * g,
-                lambda g: fast.normal(g.astype(fast.x.dtype)) + penalty * g,
+                lambda g: xp.astype(fast.normal(xp.astype(g, precision)), g.dtype) + penalty * g,
                 lambda g: g @ whiten,
                 problem.right,
                 measure=problem.relative,
@@ -180,7 +214,7 @@ def _iterate(problem: _Problem, max_steps: int, patience: int | None, threads: i
         rows = features.row_norms() + penalty
         answer = conjugate_gradients(
             lambda a: features.forward(features.adjoint(a)) + penalty * a,
-            lambda a: fast.forward(fast.adjoint(a.astype(fast.x.dtype))) + penalty * a,
+            lambda a: xp.astype(fast.forward(fast.adjoint(xp.astype(a, precision))), a.dtype) + penalty * a,
             lambda a: a / rows,
             problem.target,
             measure=lambda residual: problem.relative(features.adjoint(residual)),
@@ -188,17 +222,18 @@ def _iterate(problem: _Problem, max_steps: int, patience: int | None, threads: i
             max_steps=max_steps,
             patience=patience,
         )
-    return Iteration(features.adjoint(answer.solution), answer.steps, answer.met)
+    return replace(answer, solution=features.adjoint(answer.solution))
 
 
-def _factorise(problem: _Problem, names: Sequence[Direct], steps: int) -> tuple[Floats, SolverReport]:
-    """Take the first of the direct solvers that succeeds."""
+def _factorise(problem: Problem, names: Sequence[Direct], steps: int) -> tuple[Array, SolverReport]:
+    """Take the first of the direct solvers that succeeds, on the host."""
     from threadpoolctl import threadpool_limits
 
     from icltheory.simulate import direct  # it needs scipy.linalg, half of the import time of this package
 
     solvers = {"dual": direct.dual, "primal": direct.primal, "svd": direct.svd}
-    n, p = problem.features.shape
+    here = problem if problem.features.on_host else _on_host(problem)
+    n, p = here.features.shape
     trouble = ""
     for name in names:
         if _bytes(name, n, p) > available_memory():
@@ -207,15 +242,30 @@ def _factorise(problem: _Problem, names: Sequence[Direct], steps: int) -> tuple[
         try:
             # a second thread only delays a small factorisation
             with threadpool_limits(1 if _operations(name, n, p) <= _SMALL else None, user_api="blas"):
-                solution = solvers[name](problem.features, problem.target, problem.penalty)
+                solution, condition = solvers[name](here.features, here.target, here.penalty)
         except ArithmeticError as error:
             trouble += f"{name}: {error}; "
             continue
-        g, report = problem.report(solution, name, steps)
-        if report.residual <= max(problem.tol, _ROUNDING):
-            return g, report
+        with threadpool_limits(1, user_api="blas"):
+            g, report = here.report(solution, name, steps, condition)
+        if report.residual <= max(here.tol, _ROUNDING):
+            return (g if here is problem else _like(problem, g)), report
         trouble += f"{name} left a relative residual of {report.residual:.1e}; "
     raise problem.failure(f"no direct solver succeeded: {trouble.rstrip('; ')}", "raise the ridge")
+
+
+def _on_host(problem: Problem) -> Problem:
+    import numpy as np
+    from array_api_compat import to_device
+
+    x, r, target = (
+        np.asarray(to_device(part, "cpu")) for part in (problem.features.x, problem.features.r, problem.target)
+    )
+    return replace(Problem.of(x, r, target, problem.penalty, problem.tol), started=problem.started)
+
+
+def _like(problem: Problem, g: Any) -> Array:
+    return problem.features.xp.asarray(g, device=problem.features.device)
 
 
 def _bytes(method: Direct, n: int, p: int) -> float:
