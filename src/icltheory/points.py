@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
+RNG = int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None  # SPEC 7
 Value = TypeVar("Value", float, Floats)
 
 # name of the ratio -> (name of the integer, what the ratio is)

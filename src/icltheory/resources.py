@@ -1,6 +1,8 @@
 """What this machine offers: memory that may still be used, and BLAS threads."""
 
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 
 def available_memory() -> int:
@@ -31,9 +33,23 @@ def gigabytes(size: float) -> str:
     return f"{size / 1e9:.3g} GB" if size >= 1e8 else f"{size / 1e6:.3g} MB"
 
 
-def blas_threads() -> int:
-    """Return how many threads the linear algebra may use now (OPENBLAS_NUM_THREADS, threadpoolctl and the like)."""
-    import threadpoolctl
+class Blas:
+    """The threads of the linear algebra: how many it may use now, and a way to limit them for a while.
 
-    counts = [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
-    return max(counts, default=1)
+    Attributes
+    ----------
+    threads : int
+        As set by OPENBLAS_NUM_THREADS, threadpoolctl and the like.
+    """
+
+    def __init__(self) -> None:
+        import threadpoolctl
+
+        self._controller = threadpoolctl.ThreadpoolController()
+        counts = [pool["num_threads"] for pool in self._controller.info() if pool["user_api"] == "blas"]
+        self.threads: int = max(counts, default=1)
+
+    def limit(self, threads: int) -> AbstractContextManager[Any]:
+        """Return a context in which the whole process uses so many."""
+        context: AbstractContextManager[Any] = self._controller.limit(limits=threads, user_api="blas")
+        return context

@@ -1,6 +1,19 @@
 """Prompts: tasks, and exact draws of all that linear attention sees of a context."""
 
+from icltheory.prompts import covariance
 from icltheory.prompts.sampling import Summaries, sample_summaries
 from icltheory.prompts.tasks import TaskMoments, draw_tasks, moments_of_law, moments_of_tasks
+from icltheory.prompts.tokens import Prompts, stream_prompts, summarise
 
-__all__ = ["Summaries", "TaskMoments", "draw_tasks", "moments_of_law", "moments_of_tasks", "sample_summaries"]
+__all__ = [
+    "Prompts",
+    "Summaries",
+    "TaskMoments",
+    "covariance",
+    "draw_tasks",
+    "moments_of_law",
+    "moments_of_tasks",
+    "sample_summaries",
+    "stream_prompts",
+    "summarise",
+]

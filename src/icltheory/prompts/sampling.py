@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from icltheory.points import Floats, Point
-from icltheory.prompts.tasks import TaskLaw, draw_tasks
+from icltheory.prompts.tasks import TaskLaw, task_sampler
 
 Assignment = Literal["random", "balanced"]
 ASSIGNMENTS = ("random", "balanced")
@@ -38,7 +39,13 @@ class Summaries:
 
 
 def sample_summaries(
-    point: Point, law: TaskLaw, rng: np.random.Generator, assignment: Assignment = "random"
+    point: Point,
+    law: TaskLaw,
+    rng: np.random.Generator,
+    assignment: Assignment = "random",
+    *,
+    covariance: ArrayLike | None = None,
+    tasks: ArrayLike | None = None,
 ) -> Summaries:
     r"""Draw the pretraining set of a point without ever drawing a context token.
 
@@ -62,21 +69,36 @@ def sample_summaries(
     assignment : {"random", "balanced"}
         Each prompt uses one of the k tasks: chosen independently and uniformly, or so that all tasks have equally many
         prompts (to within one), in random order. The published runs are balanced; the two differ by O(1/d).
+    covariance : array of shape (d,) or (d, d), optional
+        Of Gaussian tasks, see `draw_tasks`; the default is the identity.
+    tasks : array of shape (k, d), optional
+        The pretraining tasks, in place of draws from the law. All other random numbers are the same as without it.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming the argument, its value and what is allowed.
     """
     if assignment not in ASSIGNMENTS:
         raise ValueError(f"assignment must be one of {ASSIGNMENTS}, got {assignment!r}")
+    if tasks is not None and covariance is not None:
+        raise ValueError("give tasks or covariance, not both: given tasks are not drawn")
+    draw = task_sampler(law, point.d, covariance=covariance)
     d, n, length, k = point.d, point.n_sequences, point.context_length, point.n_tasks
     task_stream, choice, query_stream, orthogonal, normal, gamma, noise = rng.spawn(7)
-    tasks = None if np.isinf(k) else draw_tasks(int(k), d, law, task_stream)
     if tasks is not None:
+        seen: Floats | None = _given(tasks, point)
+    else:
+        seen = None if np.isinf(k) else draw(int(k), task_stream)
+    if seen is not None:
         balanced = assignment == "balanced"
-        used = choice.permutation(np.arange(n) % len(tasks)) if balanced else choice.integers(len(tasks), size=n)
+        used = choice.permutation(np.arange(n) % len(seen)) if balanced else choice.integers(len(seen), size=n)
     query, context, target = np.empty((n, d)), np.empty((n, d + 1)), np.empty(n)
     for rows, size in _blocks(n):
-        w = draw_tasks(size, d, law, task_stream) if tasks is None else tasks[used[rows]]
+        w = draw(size, task_stream) if seen is None else seen[used[rows]]
         norm = np.sqrt(np.einsum("ij,ij->i", w, w))
         y_squared, along = _label_sums(norm / np.sqrt(d), length, point.rho, normal, gamma)
-        u = w / norm[:, None]
+        u = w / np.where(norm > 0, norm, 1.0)[:, None]  # u = 0 serves a task without signal: all of z is then noise
         z = orthogonal.standard_normal((size, d))
         spread = np.sqrt(y_squared / d)
         # (d/l) [along/sqrt(d) u + spread (z - (u.z) u)]
@@ -87,7 +109,20 @@ def sample_summaries(
         context[rows, d] = y_squared / length
         query[rows] = query_stream.standard_normal((size, d)) / np.sqrt(d)
         target[rows] = np.einsum("ij,ij->i", w, query[rows]) + np.sqrt(point.rho) * noise.standard_normal(size)
-    return Summaries(query=query, context=context, target=target, tasks=tasks)
+    return Summaries(query=query, context=context, target=target, tasks=seen)
+
+
+def _given(tasks: ArrayLike, point: Point) -> Floats:
+    """Return given pretraining tasks as a float array, if they are the right number of finite vectors."""
+    value, shape = np.asarray(tasks), (point.n_tasks, point.d)
+    if value.dtype.kind not in "iuf":
+        raise TypeError(f"tasks must be an array of real numbers, got {tasks!r}")
+    if value.shape != shape:
+        raise ValueError(f"tasks must have shape (n_tasks, d) = {shape}, got {value.shape}")
+    if not np.all(np.isfinite(value)):
+        row = int(np.argmin(np.isfinite(value).all(axis=1)))
+        raise ValueError(f"tasks must be finite, got {value[row]} in row {row}")
+    return value.astype(np.float64)
 
 
 def _label_sums(

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from icltheory.points import Floats
+from icltheory.prompts.covariance import check_covariance, square_root
 
 TaskLaw = Literal["sphere", "gaussian"]
 
@@ -34,10 +36,60 @@ class TaskMoments:
     second: Floats
 
 
-def draw_tasks(n_tasks: int, d: int, law: TaskLaw, rng: np.random.Generator) -> Floats:
-    r"""Draw tasks, one a row: uniform on the sphere :math:`|w|^2 = d`, or Gaussian with identity covariance."""
-    w = rng.standard_normal((n_tasks, d))
-    return _LAWS[check_law(law)](w)
+def draw_tasks(
+    n_tasks: int, d: int, law: TaskLaw, rng: np.random.Generator, *, covariance: ArrayLike | None = None
+) -> Floats:
+    r"""Draw tasks, one a row: uniform on the sphere :math:`|w|^2 = d`, or Gaussian, :math:`w \sim N(0, C)`.
+
+    Parameters
+    ----------
+    n_tasks, d : int
+        Rows and columns of the answer.
+    law : {"sphere", "gaussian"}
+    rng : numpy.random.Generator
+    covariance : array of shape (d,) or (d, d), optional
+        C of Gaussian tasks: eigenvalues in the token basis, or a symmetric positive semidefinite matrix. Default: the
+        identity. `icltheory.prompts.covariance` has builders.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For an unknown law, something that is not a covariance, or a covariance with ``law="sphere"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from icltheory.prompts.covariance import low_rank
+    >>> draw_tasks(2, 4, "gaussian", np.random.default_rng(0), covariance=low_rank(4, 1)).round(2).tolist()
+    [[0.25, -0.0, 0.0, 0.0], [-1.07, 0.0, 0.0, 0.0]]
+    """
+    return task_sampler(law, d, covariance=covariance)(n_tasks, rng)
+
+
+def task_sampler(
+    law: TaskLaw, d: int, *, covariance: ArrayLike | None = None
+) -> Callable[[int, np.random.Generator], Floats]:
+    """Return ``draw(n_tasks, rng)``, with the covariance checked and factored once for all draws."""
+    checked = check_task_covariance("covariance", covariance, d, check_law(law))
+    root = None if checked is None else square_root(checked)
+
+    def draw(n_tasks: int, rng: np.random.Generator) -> Floats:
+        w = rng.standard_normal((n_tasks, d))
+        if root is None:
+            return _LAWS[law](w)
+        coloured: Floats = w * root if root.ndim == 1 else w @ root
+        return coloured
+
+    return draw
+
+
+def check_task_covariance(name: str, covariance: ArrayLike | None, d: int, law: TaskLaw) -> Floats | None:
+    """Return the covariance of tasks of this law (None: the identity), or raise an error under the argument's name."""
+    if covariance is None:
+        return None
+    if law == "sphere":
+        raise ValueError(f'{name} must be None with tasks="sphere", an isotropic law; use tasks="gaussian"')
+    return check_covariance(name, covariance, d)
 
 
 def check_law(law: str) -> TaskLaw:
@@ -59,14 +111,26 @@ def moments_of_tasks(w: Floats) -> TaskMoments:
     )
 
 
-def moments_of_law(law: TaskLaw, d: int) -> TaskMoments:
-    r"""Return the moments of fresh tasks: the ICL test. A Gaussian task has :math:`E s^2 = 1 + 2/d`."""
+def moments_of_law(law: TaskLaw, d: int, *, covariance: ArrayLike | None = None) -> TaskMoments:
+    r"""Return the moments of fresh tasks: the ICL test.
+
+    A sphere task has s = 1. For a Gaussian task of covariance C, by Wick's theorem,
+
+    .. math:: E\,s = \frac1d \mathrm{tr}\,C , \qquad E\,s^2 = (E\,s)^2 + \frac{2}{d^2} \mathrm{tr}\,C^2 , \qquad
+              E\,w w^\top = C ,
+
+    and odd moments vanish; with C = I it is :math:`E\,s^2 = 1 + 2/d`.
+    """
+    c = check_task_covariance("covariance", covariance, d, check_law(law))
+    second = np.eye(d) if c is None else np.diag(c) if c.ndim == 1 else c
+    signal = float(np.trace(second)) / d
+    spread = 0.0 if law == "sphere" else 2.0 * float(np.vdot(second, second)) / d**2
     return TaskMoments(
-        signal=1.0,
-        signal_squared=1.0 if check_law(law) == "sphere" else 1.0 + 2.0 / d,
+        signal=signal,
+        signal_squared=signal**2 + spread,
         mean=np.zeros(d),
         signal_mean=np.zeros(d),
-        second=np.eye(d),
+        second=second,
     )
 
 

@@ -1,7 +1,21 @@
 """Simulations at finite size: exact prompts, a fast fit, exact errors."""
 
-from icltheory.simulate.error import exact_error
+from icltheory.simulate.decompose import Decomposition, Parts, decompose
+from icltheory.simulate.error import best_gamma, exact_error
+from icltheory.simulate.path import ridge_path
 from icltheory.simulate.run import Simulation, linear_attention
 from icltheory.simulate.solve import SolverError, SolverReport, ridge_regression
 
-__all__ = ["Simulation", "SolverError", "SolverReport", "exact_error", "linear_attention", "ridge_regression"]
+__all__ = [
+    "Decomposition",
+    "Parts",
+    "Simulation",
+    "SolverError",
+    "SolverReport",
+    "best_gamma",
+    "decompose",
+    "exact_error",
+    "linear_attention",
+    "ridge_path",
+    "ridge_regression",
+]

@@ -43,7 +43,8 @@ def exact_error(gamma: Floats, tasks: TaskMoments, context_length: int, rho: flo
     tasks : TaskMoments
         Of fresh tasks for the ICL error, of the pretraining tasks for the IDG error.
     context_length : int
-        Examples in a test prompt.
+        Examples in a test prompt. It may differ from training: r is normalised by its own context length, so that the
+        same Gamma applies, and A and B change.
     rho : float
         Label-noise variance of the test prompts.
     """
@@ -54,3 +55,28 @@ def exact_error(gamma: Floats, tasks: TaskMoments, context_length: int, rho: flo
     linear = np.vdot(gamma, a)
     quadratic = np.vdot(gamma @ b, gamma)
     return float(tasks.signal + rho - 2 * linear / d + quadratic / d)
+
+
+def best_gamma(tasks: TaskMoments, context_length: int, rho: float) -> Floats:
+    r"""Return the parameters of least error, :math:`\Gamma^\star = A B^{-1}`, shape (d, d + 1): infinite training data.
+
+    Its `exact_error`, :math:`E s + \rho - \frac1d \mathrm{tr}(A B^{-1} A^\top)`, is the noise that no fit can undercut.
+
+    Parameters
+    ----------
+    tasks, context_length, rho
+        As in `exact_error`.
+
+    Examples
+    --------
+    >>> from icltheory.prompts import moments_of_law
+    >>> moments = moments_of_law("sphere", 2)
+    >>> round(exact_error(best_gamma(moments, 4, 0.0), moments, 4, 0.0), 4)   # 1 - 1/(1 + (d + 1)/l)
+    0.4286
+    """
+    a, b = prompt_moments(tasks, context_length, rho)
+    scale = 1.0 / np.sqrt(np.diag(b))  # label energies and tasks may differ by many orders
+    # least squares, as B is singular in the limit of one task and endless context; A then lies in its range
+    solution = np.linalg.lstsq(scale[:, None] * b * scale, scale[:, None] * a.T, rcond=None)[0]
+    best: Floats = solution.T * scale
+    return best

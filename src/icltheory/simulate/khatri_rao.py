@@ -144,3 +144,12 @@ def _sum(parts: Iterator[Array] | Sequence[Array]) -> Array:
     for term in terms:
         total = total + term
     return total
+
+
+def to_numpy(array: Array) -> Any:
+    """Return a copy on the host as a numpy array, or the array itself if it is one."""
+    from array_api_compat import is_cupy_array, is_torch_array
+
+    if is_torch_array(array):
+        return array.detach().cpu().numpy()
+    return array.get() if is_cupy_array(array) else np.asarray(array)

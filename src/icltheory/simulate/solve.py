@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from icltheory.resources import available_memory, blas_threads, gigabytes, require_memory
+from icltheory.resources import Blas, available_memory, gigabytes, require_memory
 from icltheory.simulate.conjugate_gradients import Iteration, conjugate_gradients
-from icltheory.simulate.khatri_rao import Array, KhatriRao
+from icltheory.simulate.khatri_rao import Array, KhatriRao, to_numpy
 
 Direct = Literal["dual", "primal", "svd"]
 Method = Literal["auto", "cg", "dual", "primal", "svd"]
@@ -93,9 +93,15 @@ def ridge_regression(
         allows). No unconverged answer is ever returned.
     """
     _check(method, penalty, tol)
-    from threadpoolctl import threadpool_limits
+    blas = Blas()
+    # products of blocks are too small for threaded BLAS: whole panels go to threads instead
+    with blas.limit(1):
+        problem = Problem.of(x, r, target, penalty, tol)
+        with problem.features.parallel(blas.threads):
+            return _solve(problem, method, max_steps, blas)
 
-    problem = Problem.of(x, r, target, penalty, tol)
+
+def _solve(problem: "Problem", method: Method, max_steps: int | None, blas: Blas) -> tuple[Array, SolverReport]:
     n, p = problem.features.shape
     factor: Direct = "dual" if n < p else "primal"
     if method in ("dual", "primal", "svd"):
@@ -107,21 +113,18 @@ def ridge_regression(
         limit = max_steps or _LONGEST
         if fallback:  # no more steps than the factor would cost
             limit = min(limit, int(_operations(factor, n, p) / (4.0 * n * p)))
-        threads = blas_threads()
-        # products of blocks are too small for threaded BLAS: whole panels go to threads instead
-        with problem.features.parallel(threads), threadpool_limits(1, user_api="blas"):
-            answer = _iterate(problem, limit, patience=2 * limit if fallback else None, threads=threads)
-            steps = answer.steps
-            if answer.met:
-                return problem.report(answer.solution, "cg", steps, answer.condition)
+        answer = _iterate(problem, limit, patience=2 * limit if fallback else None, threads=blas.threads)
+        steps = answer.steps
+        if answer.met:
+            return problem.report(answer.solution, "cg", steps, answer.condition)
         if not fallback:
             raise problem.failure(
-                f"conjugate gradients did not reach a relative residual of {tol:g} in {steps} steps "
+                f"conjugate gradients did not reach a relative residual of {problem.tol:g} in {steps} steps "
                 f"(condition above {answer.condition:.1e})",
                 f"raise the ridge, max_steps or tol, or use method='{factor}', which needs "
                 f"{gigabytes(_bytes(factor, n, p))}",
             )
-    return _factorise(problem, (factor, "svd") if method == "auto" else (factor,), steps)
+    return _factorise(problem, (factor, "svd") if method == "auto" else (factor,), steps, blas)
 
 
 @dataclass(frozen=True)
@@ -139,14 +142,15 @@ class Problem:
     @classmethod
     def of(cls, x: Array, r: Array, target: Array, penalty: float, tol: float) -> "Problem":
         """Set up a problem."""
-        from threadpoolctl import threadpool_limits
-
         started = time.perf_counter()
         features = KhatriRao(x, r)
-        with features.parallel(blas_threads()), threadpool_limits(1, user_api="blas"):
-            right = features.adjoint(target)
+        right = features.adjoint(target)
         size = float(features.xp.linalg.vector_norm(right)) or 1.0
         return cls(features, target, right, size, penalty, tol, started)
+
+    def with_penalty(self, penalty: float) -> "Problem":
+        """Return the problem for another penalty, its clock set to now."""
+        return replace(self, penalty=penalty, started=time.perf_counter())
 
     def relative(self, residual: Array) -> float:
         """Return the norm of a residual F^T (y - F g) - mu g relative to that of F^T y."""
@@ -225,10 +229,8 @@ def _iterate(problem: Problem, max_steps: int, patience: int | None, threads: in
     return replace(answer, solution=features.adjoint(answer.solution))
 
 
-def _factorise(problem: Problem, names: Sequence[Direct], steps: int) -> tuple[Array, SolverReport]:
+def _factorise(problem: Problem, names: Sequence[Direct], steps: int, blas: Blas) -> tuple[Array, SolverReport]:
     """Take the first of the direct solvers that succeeds, on the host."""
-    from threadpoolctl import threadpool_limits
-
     from icltheory.simulate import direct  # it needs scipy.linalg, half of the import time of this package
 
     solvers = {"dual": direct.dual, "primal": direct.primal, "svd": direct.svd}
@@ -241,13 +243,12 @@ def _factorise(problem: Problem, names: Sequence[Direct], steps: int) -> tuple[A
             continue
         try:
             # a second thread only delays a small factorisation
-            with threadpool_limits(1 if _operations(name, n, p) <= _SMALL else None, user_api="blas"):
+            with blas.limit(1 if _operations(name, n, p) <= _SMALL else blas.threads):
                 solution, condition = solvers[name](here.features, here.target, here.penalty)
         except ArithmeticError as error:
             trouble += f"{name}: {error}; "
             continue
-        with threadpool_limits(1, user_api="blas"):
-            g, report = here.report(solution, name, steps, condition)
+        g, report = here.report(solution, name, steps, condition)
         if report.residual <= max(here.tol, _ROUNDING):
             return (g if here is problem else _like(problem, g)), report
         trouble += f"{name} left a relative residual of {report.residual:.1e}; "
@@ -255,12 +256,7 @@ def _factorise(problem: Problem, names: Sequence[Direct], steps: int) -> tuple[A
 
 
 def _on_host(problem: Problem) -> Problem:
-    import numpy as np
-    from array_api_compat import to_device
-
-    x, r, target = (
-        np.asarray(to_device(part, "cpu")) for part in (problem.features.x, problem.features.r, problem.target)
-    )
+    x, r, target = (to_numpy(part) for part in (problem.features.x, problem.features.r, problem.target))
     return replace(Problem.of(x, r, target, problem.penalty, problem.tol), started=problem.started)
 
 

@@ -1,0 +1,31 @@
+"""Run the array-library checks on CUDA, and time one fit against the CPU: python -m tests.gpu.check"""
+
+import time
+
+import numpy as np
+
+from tests import array_checks
+
+
+def main() -> None:
+    import torch
+
+    if not torch.cuda.is_available():
+        raise SystemExit("no CUDA device: nothing was checked")
+    print(torch.cuda.get_device_name(), "PyTorch", torch.__version__)
+    for check in array_checks.ALL:
+        check(lambda a: torch.from_numpy(np.array(a)).cuda(), lambda t: t.cpu().numpy())
+        print(f"passed {check.__name__}")
+    from icltheory.simulate import ridge_regression
+
+    data = [torch.from_numpy(part).cuda() for part in array_checks.draw(200, 60_000)]
+    for _ in range(2):  # the first run also loads kernels
+        torch.cuda.synchronize()
+        started = time.perf_counter()
+        _, report = ridge_regression(*data, 300 * 1e-6)
+        torch.cuda.synchronize()
+    print(f"d = 200, tau = 1.5: {time.perf_counter() - started:.2f} s, {report}")
+
+
+if __name__ == "__main__":
+    main()
