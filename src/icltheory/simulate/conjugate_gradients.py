@@ -8,7 +8,7 @@ import numpy as np
 
 from icltheory.simulate.khatri_rao import Array
 
-_REFRESH = 1e-3  # the recursive residual is replaced by the true one each time it has fallen by this factor
+_REFRESH = 1e-4  # the recursive residual is replaced by the true one each time it has fallen by this factor
 _LOOK = 32  # steps between two looks at the rate of convergence
 
 
@@ -22,6 +22,8 @@ class Iteration:
     steps : int
     met : bool
         Whether the true residual met `tol`.
+    residual : float
+        Its measure, when it was last computed.
     condition : float
         Ratio of the extreme Ritz values: an estimate, from below, of the condition number of the preconditioned
         matrix, accurate where it matters for the solution.
@@ -30,6 +32,7 @@ class Iteration:
     solution: Array
     steps: int
     met: bool
+    residual: float
     condition: float
 
 
@@ -46,8 +49,8 @@ def conjugate_gradients(
 ) -> Iteration:
     r"""Solve N v = b for symmetric positive definite N by preconditioned conjugate gradients from v = 0.
 
-    Products with search directions use `fast_product` (single precision). Whenever the residual has fallen a
-    thousandfold it is recomputed with `product` (double precision), the search direction being kept: the error of
+    Products with search directions use `fast_product` (single precision). Whenever the residual has fallen
+    ten-thousandfold it is recomputed with `product` (double precision), the search direction being kept: the error of
     the fast product never accumulates, and convergence goes on as if nothing had happened. Directions are made
     conjugate by the Polak-Ribiere formula, which forgives inexact products.
 
@@ -73,7 +76,7 @@ def conjugate_gradients(
     energy = inner(residual, z)
     start, refreshed, goal = energy, energy, tol**2 * energy
     lengths, betas = [], []
-    met, step = start == 0.0, 0
+    met, step, size = start == 0.0, 0, 0.0 if start == 0.0 else 1.0
     while not met and step < max_steps:
         step += 1
         image = fast_product(direction)
@@ -102,7 +105,7 @@ def conjugate_gradients(
             rate = math.log(energy / start) / step
             if rate >= 0.0 or math.log(tol**2) / rate > patience:
                 break
-    return Iteration(solution, step, met, _condition(lengths, betas))
+    return Iteration(solution, step, met, size, _condition(lengths, betas))
 
 
 def inner(a: Array, b: Array) -> float:

@@ -107,14 +107,16 @@ class _Krylov:
         """Return the answer for the problem's penalty, or None if it misses the tolerance."""
         xp = self.xp
         if self.size == 0:
-            return problem.report(xp.zeros_like(problem.right), "path", 0, 1.0)
+            return xp.zeros_like(problem.right), problem.certificate("path", 0, 0.0, 1.0)
         c = xp.asarray(
             self.size * self._coefficients(problem.penalty), dtype=self.right.dtype, device=_device(self.right)
         )
         v = xp.reshape(c @ self.vectors[: self.count, :], self.right.shape)
         g = v if self.primal else problem.features.adjoint(v)
-        answer = problem.report(g, "path", self.count, self._condition(problem.penalty))
-        return answer if answer[1].residual <= problem.tol else None
+        residual = problem.residual(g)
+        if residual > problem.tol:
+            return None
+        return g, problem.certificate("path", self.count, residual, self._condition(problem.penalty))
 
     def _image(self, features: KhatriRao, v: Array) -> Array:
         v = self.xp.astype(self.xp.reshape(v, self.right.shape), features.x.dtype)

@@ -116,7 +116,7 @@ def _solve(problem: "Problem", method: Method, max_steps: int | None, blas: Blas
         answer = _iterate(problem, limit, patience=2 * limit if fallback else None, threads=blas.threads)
         steps = answer.steps
         if answer.met:
-            return problem.report(answer.solution, "cg", steps, answer.condition)
+            return answer.solution, problem.certificate("cg", steps, answer.residual, answer.condition)
         if not fallback:
             raise problem.failure(
                 f"conjugate gradients did not reach a relative residual of {problem.tol:g} in {steps} steps "
@@ -156,17 +156,14 @@ class Problem:
         """Return the norm of a residual F^T (y - F g) - mu g relative to that of F^T y."""
         return float(self.features.xp.linalg.vector_norm(residual)) / self.size
 
-    def report(self, g: Array, name: str, steps: int, condition: float) -> tuple[Array, SolverReport]:
-        """Measure the residual at the answer."""
-        residual = self.features.adjoint(self.target - self.features.forward(g)) - self.penalty * g
-        report = SolverReport(
-            name=name,
-            steps=steps,
-            residual=self.relative(residual),
-            condition=condition,
-            seconds=time.perf_counter() - self.started,
-        )
-        return g, report
+    def residual(self, g: Array) -> float:
+        """Return the relative residual of the normal equations at g."""
+        return self.relative(self.features.adjoint(self.target - self.features.forward(g)) - self.penalty * g)
+
+    def certificate(self, name: str, steps: int, residual: float, condition: float) -> SolverReport:
+        """Return the report of an answer found now."""
+        seconds = time.perf_counter() - self.started
+        return SolverReport(name=name, steps=steps, residual=residual, condition=condition, seconds=seconds)
 
     def failure(self, what: str, advice: str) -> SolverError:
         """Return an error that says what happened, at which sizes, and what to do."""
@@ -248,9 +245,9 @@ def _factorise(problem: Problem, names: Sequence[Direct], steps: int, blas: Blas
         except ArithmeticError as error:
             trouble += f"{name}: {error}; "
             continue
-        g, report = here.report(solution, name, steps, condition)
+        report = here.certificate(name, steps, here.residual(solution), condition)
         if report.residual <= max(here.tol, _ROUNDING):
-            return (g if here is problem else _like(problem, g)), report
+            return (solution if here is problem else _like(problem, solution)), report
         trouble += f"{name} left a relative residual of {report.residual:.1e}; "
     raise problem.failure(f"no direct solver succeeded: {trouble.rstrip('; ')}", "raise the ridge")
 
