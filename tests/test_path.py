@@ -51,6 +51,21 @@ def test_at_the_threshold_a_path_falls_back():
     assert np.linalg.norm(g - dense_fit(x, r, y, 1e-6)) < 1e-8 * np.linalg.norm(g)
 
 
+def test_a_path_of_simulations_is_a_list_of_simulations():
+    import icltheory as icl
+
+    point = {"d": 16, "tau": 1.8, "alpha": 1.0, "kappa": 0.5, "rho": 0.1, "test_context_length": 30, "rng": 4}
+    ridges = [1.0, 1e-4, 0.0]
+    path = icl.simulate.linear_attention_path(ridges=ridges, **point, tol=1e-11)
+    for ridge, sim in zip(ridges, path, strict=True):
+        alone = icl.simulate.linear_attention(ridge=ridge, **point)
+        assert sim.point == alone.point
+        for target in ("icl", "idg", "train"):
+            assert getattr(sim, target) == pytest.approx(getattr(alone, target), rel=1e-7)
+    with pytest.raises(ValueError, match="ridge must be >= 0 and finite, got -1"):
+        icl.simulate.linear_attention_path(ridges=[1.0, -1], **point)
+
+
 def test_edges():
     x, r, y = draw(6, 30)
     assert ridge_path(x, r, y, []) == []

@@ -9,7 +9,7 @@ import pytest
 import icltheory as icl
 from icltheory.points import Point
 from icltheory.prompts import draw_tasks, sample_summaries
-from icltheory.simulate.run import estimated_bytes
+from icltheory.simulate.experiment import estimated_bytes
 
 from .reference import dense_fit, features, summarise, token_prompts
 

@@ -164,6 +164,22 @@ def test_results_do_not_depend_on_threads(method):
     np.testing.assert_allclose(one.gamma, many.gamma, rtol=1e-9, atol=1e-10 * np.abs(one.gamma).max())
 
 
+@pytest.mark.parametrize(("n", "alpha"), [(60 * 60, 1.0), (45 * 60, 10.0), (48 * 48 // 2, 1.0)])
+def test_results_do_not_depend_on_the_block_size(n, alpha, monkeypatch):
+    """To 1e-10, once the fit itself is solved that far: blocks change the rounding of single-precision products."""
+    point = {"d": 48, "n_sequences": n, "alpha": alpha, "kappa": 0.5, "rho": 0.01, "ridge": 1e-6}
+
+    def run(cache, panels):
+        monkeypatch.setattr(khatri_rao, "_CACHE_BYTES", cache)
+        monkeypatch.setattr(khatri_rao, "_PANELS", panels)
+        return icl.simulate.linear_attention(**point, rng=0, method="cg", tol=1e-11)
+
+    first = run(1 << 21, 8)
+    for cache, panels in ((1 << 16, 8), (1 << 18, 3), (1 << 24, 1)):
+        other = run(cache, panels)
+        assert (other.icl, other.idg) == pytest.approx((first.icl, first.idg), rel=1e-10)
+
+
 def test_where_the_gram_matrix_is_singular_the_svd_answers():
     """Two equal prompts with different labels: no interpolation, no Cholesky factor; least squares of minimum norm."""
     x, r, y = draw(12, 12 * 13)

@@ -2,8 +2,9 @@
 
 from icltheory.simulate.decompose import Decomposition, Parts, decompose
 from icltheory.simulate.error import best_gamma, exact_error
+from icltheory.simulate.experiment import Simulation
 from icltheory.simulate.path import ridge_path
-from icltheory.simulate.run import Simulation, linear_attention
+from icltheory.simulate.run import linear_attention, linear_attention_path
 from icltheory.simulate.solve import SolverError, SolverReport, ridge_regression
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "decompose",
     "exact_error",
     "linear_attention",
+    "linear_attention_path",
     "ridge_path",
     "ridge_regression",
 ]

@@ -10,7 +10,7 @@ from icltheory.points import RNG, Floats, Point, whole
 from icltheory.prompts.sampling import Assignment
 from icltheory.prompts.tasks import TaskLaw, TaskMoments, task_sampler
 from icltheory.simulate.error import best_gamma
-from icltheory.simulate.run import Experiment
+from icltheory.simulate.experiment import Experiment
 from icltheory.simulate.solve import Method
 
 

@@ -1,129 +1,16 @@
-"""One simulation, from sizes to errors: draw the pretraining set, fit Gamma, evaluate it exactly."""
+"""Simulations, from sizes to errors: draw the pretraining set, fit Gamma, evaluate it exactly."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from icltheory.points import RNG, Floats, Point, Risk, whole
-from icltheory.prompts.sampling import Assignment, Summaries, sample_summaries
-from icltheory.prompts.tasks import (
-    TaskLaw,
-    TaskMoments,
-    check_law,
-    check_task_covariance,
-    moments_of_law,
-    moments_of_tasks,
-)
-from icltheory.resources import require_memory
-from icltheory.simulate.error import exact_error
-from icltheory.simulate.khatri_rao import KhatriRao
-from icltheory.simulate.solve import Method, SolverReport, ridge_regression
-
-
-@dataclass(frozen=True, kw_only=True)
-class Simulation(Risk[float]):
-    """Measured risk of one trained model.
-
-    Attributes
-    ----------
-    point : Point
-        The sizes and ratios that were realised after rounding.
-    test_context_length : int
-        Examples in a test prompt.
-    gamma : array of shape (d, d + 1)
-        The fitted parameters.
-    solver : SolverReport
-        Which solver ran, its steps, true residual and seconds.
-    """
-
-    point: Point
-    test_context_length: int
-    gamma: Floats = field(repr=False)
-    solver: SolverReport
-
-
-@dataclass(frozen=True, kw_only=True)
-class Experiment:
-    """A point, and how its tasks are drawn, its model fitted and tested: all of a simulation but its random numbers.
-
-    Attributes
-    ----------
-    point : Point
-    law : {"sphere", "gaussian"}
-    assignment : {"random", "balanced"}
-    covariance, test_covariance : array or None
-        Of the pretraining tasks and of the ICL test's; None is the identity.
-    test_context_length : int
-    method : str
-    tol : float
-    """
-
-    point: Point
-    law: TaskLaw
-    assignment: Assignment
-    covariance: Floats | None
-    test_covariance: Floats | None
-    test_context_length: int
-    method: Method
-    tol: float
-
-    @classmethod
-    def of(
-        cls,
-        point: Point,
-        *,
-        tasks: TaskLaw,
-        assignment: Assignment,
-        task_covariance: ArrayLike | None,
-        test_task_covariance: ArrayLike | None,
-        test_context_length: int | None,
-        method: Method,
-        tol: float,
-    ) -> "Experiment":
-        """Check the arguments of a simulation, and that it fits into memory."""
-        law = check_law(tasks)
-        covariance = check_task_covariance("task_covariance", task_covariance, point.d, law)
-        test_covariance = check_task_covariance("test_task_covariance", test_task_covariance, point.d, law)
-        require_memory(
-            estimated_bytes(point),
-            f"this simulation (d = {point.d}, {point.n_sequences} sequences, {point.n_tasks} tasks)",
-            "reduce d, tau or kappa",
-        )
-        return cls(
-            point=point,
-            law=law,
-            assignment=assignment,
-            covariance=covariance,
-            test_covariance=covariance if test_covariance is None else test_covariance,
-            test_context_length=_test_length(test_context_length, point),
-            method=method,
-            tol=tol,
-        )
-
-    def sample(self, rng: np.random.Generator, tasks: Floats | None = None) -> Summaries:
-        """Draw a pretraining set, on the given tasks or on fresh ones."""
-        covariance = self.covariance if tasks is None else None
-        return sample_summaries(self.point, self.law, rng, self.assignment, covariance=covariance, tasks=tasks)
-
-    def fit(self, data: Summaries) -> tuple[Floats, SolverReport]:
-        """Fit Gamma."""
-        penalty = self.point.n_sequences / self.point.d * self.point.ridge
-        return ridge_regression(data.query, data.context, data.target, penalty, method=self.method, tol=self.tol)
-
-    def fresh(self) -> TaskMoments:
-        """Return the task moments of the ICL test."""
-        return moments_of_law(self.law, self.point.d, covariance=self.test_covariance)
-
-    def seen(self, tasks: Floats | None) -> TaskMoments:
-        """Return the task moments of the IDG test: the pretraining tasks, or their law if every prompt has its own."""
-        if tasks is None:
-            return moments_of_law(self.law, self.point.d, covariance=self.covariance)
-        return moments_of_tasks(tasks)
-
-    def error(self, gamma: Floats, moments: TaskMoments) -> float:
-        """Return the exact error of Gamma on tasks of these moments."""
-        return exact_error(gamma, moments, self.test_context_length, self.point.rho)
+from icltheory.points import RNG, Point, check
+from icltheory.prompts.sampling import Assignment
+from icltheory.prompts.tasks import TaskLaw
+from icltheory.simulate.experiment import Experiment, Simulation
+from icltheory.simulate.path import ridge_path
+from icltheory.simulate.solve import Method
 
 
 def linear_attention(
@@ -240,32 +127,83 @@ def linear_attention(
     )
     data = experiment.sample(np.random.default_rng(rng))
     gamma, solver = experiment.fit(data)
-    icl, idg = (experiment.error(gamma, moments) for moments in (experiment.fresh(), experiment.seen(data.tasks)))
-    residual = data.target - KhatriRao(data.query, data.context).forward(gamma)
-    return Simulation(
-        icl=icl,
-        idg=idg,
-        gap=icl - idg,
-        train=float(np.mean(residual**2)),
-        point=point,
-        test_context_length=experiment.test_context_length,
-        gamma=gamma,
-        solver=solver,
+    return experiment.result(data, gamma, solver, point.ridge)
+
+
+def linear_attention_path(
+    *,
+    ridges: Sequence[float],
+    d: int,
+    tau: float | None = None,
+    alpha: float | None = None,
+    kappa: float | None = None,
+    rho: float,
+    context_length: int | None = None,
+    n_sequences: int | None = None,
+    n_tasks: float | None = None,
+    tasks: TaskLaw = "sphere",
+    assignment: Assignment = "random",
+    task_covariance: ArrayLike | None = None,
+    test_task_covariance: ArrayLike | None = None,
+    test_context_length: int | None = None,
+    rng: RNG = None,
+    tol: float = 1e-8,
+) -> list[Simulation]:
+    r"""Simulate one pretraining set for a list of ridges, which share the work of one fit where that pays.
+
+    The draws are those of `linear_attention` with the same seed: each result is, to `tol`, what it returns for that
+    ridge. See `icltheory.simulate.ridge_path` for how, and for when the fits cannot be shared.
+
+    Parameters
+    ----------
+    ridges : sequence of float
+        Penalties lambda >= 0, in any order.
+    d, tau, alpha, kappa, rho, context_length, n_sequences, n_tasks
+        As in `linear_attention`.
+    tasks, assignment, task_covariance, test_task_covariance, test_context_length, rng, tol
+        As there.
+
+    Returns
+    -------
+    list of Simulation
+        In the order of the ridges.
+
+    Raises
+    ------
+    ValueError, TypeError, MemoryError, SolverError
+        As in `linear_attention`.
+
+    Examples
+    --------
+    >>> import icltheory as icl
+    >>> path = icl.simulate.linear_attention_path(
+    ...     ridges=[1e-4, 0.1, 10.0], d=20, tau=1.5, alpha=1.0, kappa=1.0, rho=0.1, rng=0
+    ... )
+    >>> path[1].icl < min(path[0].icl, path[2].icl)   # there is an optimal ridge
+    True
+    """
+    checked = [float(check("ridge", ridge)) for ridge in ridges]
+    point = Point.of(
+        d=d,
+        tau=tau,
+        alpha=alpha,
+        kappa=kappa,
+        rho=rho,
+        context_length=context_length,
+        n_sequences=n_sequences,
+        n_tasks=n_tasks,
     )
-
-
-def _test_length(length: int | None, point: Point) -> int:
-    if length is None:
-        return point.context_length
-    checked = whole("test_context_length", length, "examples in a test prompt")
-    if checked.ndim:
-        raise TypeError(f"test_context_length must be one integer, got an array of shape {checked.shape}")
-    return int(checked)
-
-
-def estimated_bytes(point: Point) -> float:
-    """Return the memory that drawing and fitting take with the iterative solver."""
-    d, n = point.d, point.n_sequences
-    tasks = 0.0 if np.isinf(point.n_tasks) else 3.0 * point.n_tasks * d * 8
-    summaries = n * (2 * d + 1) * (8 + 4)  # in double and in single precision
-    return tasks + summaries + 10.0 * 8 * (n + d * d) + 2e8
+    experiment = Experiment.of(
+        point,
+        tasks=tasks,
+        assignment=assignment,
+        task_covariance=task_covariance,
+        test_task_covariance=test_task_covariance,
+        test_context_length=test_context_length,
+        method="auto",
+        tol=tol,
+    )
+    data = experiment.sample(np.random.default_rng(rng))
+    penalties = [point.n_sequences / d * ridge for ridge in checked]
+    fits = ridge_path(data.query, data.context, data.target, penalties, tol=tol)
+    return [experiment.result(data, gamma, solver, ridge) for (gamma, solver), ridge in zip(fits, checked, strict=True)]

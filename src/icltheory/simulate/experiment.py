@@ -1,0 +1,158 @@
+"""All of a simulation but its random numbers: the point, how tasks are drawn, the model fitted and tested."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from icltheory.points import Floats, Point, Risk, whole
+from icltheory.prompts.sampling import Assignment, Summaries, sample_summaries
+from icltheory.prompts.tasks import (
+    TaskLaw,
+    TaskMoments,
+    check_law,
+    check_task_covariance,
+    moments_of_law,
+    moments_of_tasks,
+)
+from icltheory.resources import require_memory
+from icltheory.simulate.error import exact_error
+from icltheory.simulate.khatri_rao import KhatriRao
+from icltheory.simulate.solve import Method, SolverReport, ridge_regression
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation(Risk[float]):
+    """Measured risk of one trained model.
+
+    Attributes
+    ----------
+    point : Point
+        The sizes and ratios that were realised after rounding.
+    test_context_length : int
+        Examples in a test prompt.
+    gamma : array of shape (d, d + 1)
+        The fitted parameters.
+    solver : SolverReport
+        Which solver ran, its steps, true residual and seconds.
+    """
+
+    point: Point
+    test_context_length: int
+    gamma: Floats = field(repr=False)
+    solver: SolverReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A point, and how its tasks are drawn, its model fitted and tested: all of a simulation but its random numbers.
+
+    Attributes
+    ----------
+    point : Point
+    law : {"sphere", "gaussian"}
+    assignment : {"random", "balanced"}
+    covariance, test_covariance : array or None
+        Of the pretraining tasks and of the ICL test's; None is the identity.
+    test_context_length : int
+    method : str
+    tol : float
+    """
+
+    point: Point
+    law: TaskLaw
+    assignment: Assignment
+    covariance: Floats | None
+    test_covariance: Floats | None
+    test_context_length: int
+    method: Method
+    tol: float
+
+    @classmethod
+    def of(
+        cls,
+        point: Point,
+        *,
+        tasks: TaskLaw,
+        assignment: Assignment,
+        task_covariance: ArrayLike | None,
+        test_task_covariance: ArrayLike | None,
+        test_context_length: int | None,
+        method: Method,
+        tol: float,
+    ) -> "Experiment":
+        """Check the arguments of a simulation, and that it fits into memory."""
+        law = check_law(tasks)
+        covariance = check_task_covariance("task_covariance", task_covariance, point.d, law)
+        test_covariance = check_task_covariance("test_task_covariance", test_task_covariance, point.d, law)
+        require_memory(
+            estimated_bytes(point),
+            f"this simulation (d = {point.d}, {point.n_sequences} sequences, {point.n_tasks} tasks)",
+            "reduce d, tau or kappa",
+        )
+        return cls(
+            point=point,
+            law=law,
+            assignment=assignment,
+            covariance=covariance,
+            test_covariance=covariance if test_covariance is None else test_covariance,
+            test_context_length=_test_length(test_context_length, point),
+            method=method,
+            tol=tol,
+        )
+
+    def sample(self, rng: np.random.Generator, tasks: Floats | None = None) -> Summaries:
+        """Draw a pretraining set, on the given tasks or on fresh ones."""
+        covariance = self.covariance if tasks is None else None
+        return sample_summaries(self.point, self.law, rng, self.assignment, covariance=covariance, tasks=tasks)
+
+    def fit(self, data: Summaries) -> tuple[Floats, SolverReport]:
+        """Fit Gamma."""
+        penalty = self.point.n_sequences / self.point.d * self.point.ridge
+        return ridge_regression(data.query, data.context, data.target, penalty, method=self.method, tol=self.tol)
+
+    def fresh(self) -> TaskMoments:
+        """Return the task moments of the ICL test."""
+        return moments_of_law(self.law, self.point.d, covariance=self.test_covariance)
+
+    def seen(self, tasks: Floats | None) -> TaskMoments:
+        """Return the task moments of the IDG test: the pretraining tasks, or their law if every prompt has its own."""
+        if tasks is None:
+            return moments_of_law(self.law, self.point.d, covariance=self.covariance)
+        return moments_of_tasks(tasks)
+
+    def error(self, gamma: Floats, moments: TaskMoments) -> float:
+        """Return the exact error of Gamma on tasks of these moments."""
+        return exact_error(gamma, moments, self.test_context_length, self.point.rho)
+
+    def result(self, data: Summaries, gamma: Floats, solver: SolverReport, ridge: float) -> Simulation:
+        """Return the exact errors of a fit with this ridge."""
+        icl, idg = (self.error(gamma, moments) for moments in (self.fresh(), self.seen(data.tasks)))
+        residual = data.target - KhatriRao(data.query, data.context).forward(gamma)
+        return Simulation(
+            icl=icl,
+            idg=idg,
+            gap=icl - idg,
+            train=float(np.mean(residual**2)),
+            point=replace(self.point, ridge=ridge),
+            test_context_length=self.test_context_length,
+            gamma=gamma,
+            solver=solver,
+        )
+
+
+def _test_length(length: int | None, point: Point) -> int:
+    if length is None:
+        return point.context_length
+    checked = whole("test_context_length", length, "examples in a test prompt")
+    if checked.ndim:
+        raise TypeError(f"test_context_length must be one integer, got an array of shape {checked.shape}")
+    return int(checked)
+
+
+def estimated_bytes(point: Point) -> float:
+    """Return the memory that drawing and fitting take with the iterative solver."""
+    d, n = point.d, point.n_sequences
+    tasks = 0.0 if np.isinf(point.n_tasks) else 3.0 * point.n_tasks * d * 8
+    summaries = n * (2 * d + 1) * (8 + 4)  # in double and in single precision
+    return tasks + summaries + 10.0 * 8 * (n + d * d) + 2e8
