@@ -20,8 +20,8 @@ import icltheory as icl
 from icltheory.points import Floats
 from icltheory.prompts import Summaries, moments_of_law, sample_summaries
 from icltheory.resources import Blas
-from icltheory.simulate.khatri_rao import KhatriRao
 from icltheory.simulate.experiment import estimated_bytes
+from icltheory.simulate.khatri_rao import KhatriRao
 
 TOL = 1e-8
 STEPS_D = 64  # the dimension at which steps are counted
