@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from icltheory.figures import FIGURES, Figure, find, reproduce, write
-from icltheory.figures.lu2025 import DoubleDescent, double_descent
+from icltheory.figures.lu2025 import double_descent
+from icltheory.figures.lu2025.double_descent_data import DoubleDescent
 from icltheory.points import Point
 from icltheory.report import write_report
 from icltheory.simulate.batch import Job, run_all
