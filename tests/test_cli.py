@@ -143,6 +143,8 @@ def test_values(text, values):
         (["simulate", "--d", "0"], "d must be an integer >= 1, got 0"),
         (["simulate", "--d", "2.5"], "2.5"),
         (["simulate", "--seeds", "0"], "seeds must be at least 1, got 0"),
+        (["simulate", "--seed", "-1"], "seed must be at least 0, got -1"),
+        (["reproduce", "--seed", "-1"], "seed must be at least 0, got -1"),
         (["simulate", "--workers", "0"], "workers must be at least 1, got 0"),
         (["simulate", "--tasks", "cube"], "cube"),
         (["simulate", "--tau", "inf"], "tau must be finite in a simulation"),

@@ -53,6 +53,7 @@ def change(rows, panel, **fields):
         (3, "C", {"value": lambda row: 3 * row.value}),
         (4, "C", {"value": lambda row: 1.0}),
         (4, "C", {"value": lambda row: row.value * (10 if row.tau == 1 else 1)}),
+        (4, "C", {"value": lambda row: row.value * (2 if row.ridge == 0.1 and 1.1 < row.tau < 1.2 else 1)}),
     ],
 )
 def test_every_claim_can_fail(tiny, which, panel, fault):
@@ -60,6 +61,11 @@ def test_every_claim_can_fail(tiny, which, panel, fault):
     if which == 1:  # a peak at d^2, and no other size there
         rows = [row for row in rows if row.panel != "D" or row.n_sequences is None or row.n_sequences > 56]
     assert verdicts(rows)[which] == "fails"
+
+
+def test_a_claim_without_points_is_not_tested(tiny):
+    """At d = 2 every ridgeless point lies within 5/d of the peak."""
+    assert verdicts(tiny.rows, replace(TINY, d=2))[2] == "not tested"
 
 
 def test_the_published_comparison():

@@ -50,6 +50,7 @@ def test_infinitely_many_tasks_are_a_value():
         ({"rho": "low"}, TypeError, "rho must be a number or an array of numbers, got 'low'"),
         ({"d": 2.5}, ValueError, "d must be an integer >= 1, got 2.5"),
         ({"d": 0}, ValueError, "d must be an integer >= 1, got 0"),
+        ({"d": [4, 5]}, TypeError, r"d must be one integer, got an array of shape \(2,\)"),
         ({"d": True}, TypeError, "d must be a number"),
         ({"d": math.nan}, ValueError, "d must be an integer >= 1, got nan"),
         ({"tau": None, "n_sequences": 10.5}, ValueError, "n_sequences must be an integer >= 1, got 10.5"),
@@ -65,6 +66,12 @@ def test_every_bad_value_is_named(change, error, words):
         icl.simulate.linear_attention(**arguments)
     with pytest.raises(error, match=words):
         icl.theory.linear_attention(**arguments)
+
+
+@pytest.mark.parametrize("rng", ["a", -1, 1.5])
+def test_a_bad_seed_is_named(rng):
+    with pytest.raises(TypeError, match=r"rng must be an integer >= 0, a SeedSequence, .* or None, got"):
+        icl.simulate.linear_attention(**GOOD, rng=rng)
 
 
 def test_simulation_takes_one_number_each_and_a_finite_set():

@@ -151,7 +151,7 @@ def simulate(
     from icltheory.simulate.batch import Job, run_all
     from icltheory.theory import linear_attention
 
-    _at_least_one(seeds=seeds, workers=_workers(workers))
+    _check_counts(seed, seeds=seeds, workers=_workers(workers))
     points = [
         Point.of(d=d, tau=t, alpha=a, kappa=k, rho=r, ridge=penalty)
         for t, a, k, r, penalty in itertools.product(tau, alpha, kappa, rho, ridge)
@@ -215,7 +215,7 @@ def reproduce(
     from icltheory.report import write_report
 
     chosen = [find(name) for name in dict.fromkeys(figures)] or list(FIGURES.values())
-    _at_least_one(workers=_workers(workers))
+    _check_counts(seed, workers=_workers(workers))
     out.mkdir(parents=True, exist_ok=True)
     provenance = record()
     results = []
@@ -273,7 +273,9 @@ def _workers(workers: int | None) -> int:
     return cores() if workers is None else workers
 
 
-def _at_least_one(**counts: int) -> None:
+def _check_counts(seed: int, **counts: int) -> None:
+    if seed < 0:
+        raise ValueError(f"seed must be at least 0, got {seed}")
     for name, count in counts.items():
         if count < 1:
             raise ValueError(f"{name} must be at least 1, got {count}")

@@ -179,7 +179,10 @@ def ratios(
 
 def _sizes(d: int, given: dict[str, tuple[Any, Any]]) -> tuple[int, dict[str, Floats]]:
     """Turn d and, for each ratio, the ratio or its integer, into checked integer sizes (inf stays inf)."""
-    dimension = int(whole("d", d, "token dimension").item())
+    checked = whole("d", d, "token dimension")
+    if checked.ndim:
+        raise TypeError(f"d must be one integer, got an array of shape {checked.shape}")
+    dimension = int(checked)
     sizes = {}
     for ratio, (value, size) in given.items():
         name, meaning = _SIZES[ratio]
@@ -212,6 +215,16 @@ _RULES: dict[str, tuple[str, str, Callable[[Floats], Any]]] = {
     "rho": (">= 0 and finite", "rho is the label-noise variance", lambda v: (v >= 0) & np.isfinite(v)),
     "ridge": (">= 0 and finite", "ridge is the penalty lambda; 0 means ridgeless", lambda v: (v >= 0) & np.isfinite(v)),
 }
+
+
+def generator(rng: RNG) -> np.random.Generator:
+    """Return the generator that a seed or source of randomness stands for (SPEC 7), or raise an error that names it."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"rng must be an integer >= 0, a SeedSequence, BitGenerator, Generator or None, got {rng!r}"
+        ) from None
 
 
 def check(name: str, value: Any) -> Floats:

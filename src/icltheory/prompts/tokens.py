@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from icltheory.points import RNG, Floats, Point, whole
+from icltheory.points import RNG, Floats, Point, generator, whole
 from icltheory.prompts.sampling import ASSIGNMENTS, Assignment
 from icltheory.prompts.tasks import TaskLaw, check_law, draw_tasks
 from icltheory.resources import require_memory
@@ -172,7 +172,7 @@ def stream_prompts(
         f"streaming prompts (d = {d}, {point.n_tasks} tasks, batches of {size})",
         "reduce kappa or batch_size" if seen else "reduce batch_size or max_bytes",
     )
-    task_stream, *split_streams = np.random.default_rng(rng).spawn(1 + len(SPLITS))
+    task_stream, *split_streams = generator(rng).spawn(1 + len(SPLITS))
     known = draw_tasks(int(point.n_tasks), d, law, task_stream) if seen else None
     return _batches(point, law, known, assignment, split_streams[SPLITS.index(split)], size, convert)
 

@@ -3,7 +3,6 @@
 import hashlib
 import math
 import os
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -52,12 +51,10 @@ class Outcome:
     solver: str
     steps: int
     residual: float
-    seconds: float
 
 
 def run(job: Job) -> Outcome:
     """Run one job."""
-    started = time.perf_counter()
     sim = linear_attention(
         d=job.point.d,
         n_sequences=job.point.n_sequences,
@@ -76,7 +73,6 @@ def run(job: Job) -> Outcome:
         solver=sim.solver.name,
         steps=sim.solver.steps,
         residual=sim.solver.residual,
-        seconds=time.perf_counter() - started,
     )
 
 

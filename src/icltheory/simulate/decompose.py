@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from icltheory.points import RNG, Floats, Point, whole
+from icltheory.points import RNG, Floats, Point, generator, whole
 from icltheory.prompts.sampling import Assignment
 from icltheory.prompts.tasks import TaskLaw, TaskMoments, task_sampler
 from icltheory.simulate.error import best_gamma
@@ -177,7 +177,7 @@ def decompose(
         method=method,
         tol=tol,
     )
-    groups = _groups(experiment, *draws, np.random.default_rng(rng))
+    groups = _groups(experiment, *draws, generator(rng))
     return Decomposition(icl=_icl(experiment, groups), idg=_idg(experiment, groups), point=point)
 
 

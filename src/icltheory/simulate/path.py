@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from icltheory.resources import Blas
+from icltheory.resources import Blas, available_memory
 from icltheory.simulate.khatri_rao import Array, KhatriRao, to_numpy
 from icltheory.simulate.solve import Problem, SolverReport, ridge_regression
 
@@ -61,9 +61,9 @@ def ridge_path(
         blas = Blas()
         with blas.limit(1):
             problem = Problem.of(x, r, target, float(min(penalties)), tol)
-            fast = problem.single()
-            with problem.features.parallel(blas.threads), fast.parallel(blas.threads):
-                if _worth_sharing(problem):
+            if _worth_sharing(problem):
+                fast = problem.single()
+                with problem.features.parallel(blas.threads), fast.parallel(blas.threads):
                     space = _Krylov(problem, fast, max_steps)
                     answers = [space.answer(problem.with_penalty(float(penalty))) for penalty in penalties]
     return [
@@ -91,6 +91,8 @@ class _Krylov:
         self.vectors = self._room(0)
         self.hessenberg = np.zeros((1, 0))
         residual = 1.0
+        # the basis is the one thing here that grows; making room copies it
+        max_steps = min(max_steps, int(available_memory() / (2 * 8 * min(f.shape))))
         v, following = self.xp.reshape(self.right, (-1,)), self.size
         # half of the tolerance is left to rounding, and in the dual system to the change of norm
         while following > 0 and residual > 0.5 * problem.tol and self.count < max_steps:

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from icltheory.points import RNG, Point, check
+from icltheory.points import RNG, Point, check, generator
 from icltheory.prompts.sampling import Assignment
 from icltheory.prompts.tasks import TaskLaw
 from icltheory.simulate.experiment import Experiment, Simulation
@@ -125,7 +124,7 @@ def linear_attention(
         method=method,
         tol=tol,
     )
-    data = experiment.sample(np.random.default_rng(rng))
+    data = experiment.sample(generator(rng))
     gamma, solver = experiment.fit(data)
     return experiment.result(data, gamma, solver, point.ridge)
 
@@ -203,7 +202,7 @@ def linear_attention_path(
         method="auto",
         tol=tol,
     )
-    data = experiment.sample(np.random.default_rng(rng))
+    data = experiment.sample(generator(rng))
     penalties = [point.n_sequences / d * ridge for ridge in checked]
     fits = ridge_path(data.query, data.context, data.target, penalties, tol=tol)
     return [experiment.result(data, gamma, solver, ridge) for (gamma, solver), ridge in zip(fits, checked, strict=True)]

@@ -119,7 +119,7 @@ def _effective_ridge(u: Floats, kappa: Floats, x: Floats, ridge: Floats) -> tupl
 
     def equation(xi: Floats) -> tuple[Floats, Floats]:
         m, minus_derivative = resolvent(x + xi, kappa)
-        # trd[R (R+xi)^{-1}] is 1 - xi M, or t11 + x M; the first keeps its digits as tau -> 1, the second as tau -> 0
+        # trd[R (R+xi)^{-1}] is 1 - xi M, which keeps its digits as tau -> 1, or M/(1 + M/kappa) + x M, as tau -> 0
         captured = m / (1.0 + m / kappa) + x * m
         rest = np.where(u < 2.0, (1.0 - u) + u * xi * m, 1.0 - u * captured)
         return xi * rest - ridge, rest + u * xi * (m - xi * minus_derivative)

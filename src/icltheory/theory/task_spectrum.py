@@ -11,13 +11,11 @@ from icltheory.points import Floats
 class Traces:
     r"""Normalised traces :math:`t_{ij} = \frac1d \mathrm{tr}\,A_k^i (A_k + z)^{-j}` in the limit d -> infinity.
 
-    All of them follow from the one number ``t11``, without subtraction of nearly equal terms, so that each
+    All of them follow from the one number :math:`t_{11}`, without subtraction of nearly equal terms, so that each
     is accurate to rounding for every z > 0 and every kappa, including ``inf`` (where :math:`A_k = I`).
 
     Attributes
     ----------
-    t11, t01 : array
-        First-order traces; ``t01`` is the M(z) of Lu et al.
     t02, t12, t22 : array
         Second-order traces.
     excess : array
@@ -26,8 +24,6 @@ class Traces:
         ``t12 - t22``, which vanishes like 1/kappa.
     """
 
-    t11: Floats
-    t01: Floats
     t02: Floats
     t12: Floats
     t22: Floats
@@ -62,8 +58,6 @@ def traces(z: Floats, kappa: Floats) -> Traces:
     t = 2.0 / (z + 1.0 + inverse + discriminant)
     m, t02 = resolvent(z, kappa)
     return Traces(
-        t11=t,
-        t01=m,
         t02=t02,
         t12=t / discriminant,
         t22=t * (1.0 + (1.0 - 2.0 * t) * inverse) / discriminant,
