@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from icltheory.figures import FIGURES, Figure, find, reproduce, write
@@ -13,6 +14,7 @@ from icltheory.figures.lu2025 import double_descent
 from icltheory.figures.lu2025.double_descent_data import DoubleDescent
 from icltheory.points import Point
 from icltheory.report import write_report
+from icltheory.simulate import linear_attention
 from icltheory.simulate.batch import Job, run_all
 
 TINY = DoubleDescent(d=16, seeds=6, ridge_seeds=4, peak_d=8, peak_seeds=60, published_tau=())
@@ -132,9 +134,38 @@ def test_streams_are_named_by_the_whole_job():
         replace(job, assignment="balanced"),
         replace(job, point=replace(job.point, ridge=0.1)),
         replace(job, point=replace(job.point, n_tasks=math.inf)),
+        replace(job, task_covariance=(1.0,) * 8),
     ]
     states = {tuple(other.seed_sequence().generate_state(4)) for other in others}
     assert len(states) == len(others)
+    same_training = replace(job, test_task_covariance=(1.0,) * 8, test_context_length=3)
+    assert same_training.seed_sequence().entropy == job.seed_sequence().entropy
+
+
+def test_jobs_pass_on_how_tasks_are_drawn_and_tested():
+    spectrum, other = tuple(np.linspace(0.5, 1.5, 8)), tuple(np.linspace(1.9, 0.1, 8))
+    job = Job(
+        point=Point.of(d=8, tau=2, alpha=1, kappa=1, rho=0.1, ridge=0.1),
+        tasks="gaussian",
+        task_covariance=spectrum,
+        test_task_covariance=other,
+        test_context_length=20,
+    )
+    sim = linear_attention(
+        d=8,
+        tau=2,
+        alpha=1,
+        kappa=1,
+        rho=0.1,
+        ridge=0.1,
+        tasks="gaussian",
+        task_covariance=spectrum,
+        test_task_covariance=other,
+        test_context_length=20,
+        rng=job.seed_sequence(),
+    )
+    outcome = job.run()
+    assert (outcome.icl, outcome.idg, outcome.train) == (sim.icl, sim.idg, sim.train)
 
 
 def test_a_dead_worker_is_explained(monkeypatch):

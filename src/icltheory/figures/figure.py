@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from icltheory.simulate.batch import Job, Outcome
+from icltheory.simulate.batch import Work
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -17,7 +17,7 @@ Parameters = TypeVar("Parameters")
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One plotted number, with all that it depends on: a line of the CSV file.
+    """One plotted number of linear attention, with all that it depends on: a line of the CSV file.
 
     `error` is the standard error over `seeds` repetitions (or what the panel's text says), 0 for theory.
     """
@@ -77,9 +77,9 @@ class Figure(Generic[Parameters]):
     scales : mapping
         Parameters for "smoke" (seconds), "default" (minutes) and "paper" (the paper's sizes).
     jobs : callable
-        Parameters -> simulations to run.
+        Parameters -> simulations to run: `icltheory.simulate.Job`, or any other `Work`.
     rows : callable
-        (parameters, jobs, outcomes) -> all plotted numbers.
+        (parameters, jobs, outcomes) -> all plotted numbers: a list of `Row`, or of one other frozen dataclass.
     plot : callable
         (parameters, rows) -> matplotlib figure.
     claims : callable
@@ -91,10 +91,10 @@ class Figure(Generic[Parameters]):
     source: str
     about: str
     scales: Mapping[Scale, Parameters]
-    jobs: Callable[[Parameters], list[Job]]
-    rows: Callable[[Parameters, Sequence[Job], Sequence[Outcome]], list[Row]]
-    plot: Callable[[Parameters, Sequence[Row]], "Picture"]
-    claims: Callable[[Parameters, Sequence[Row]], list[Claim]]
+    jobs: Callable[[Parameters], Sequence[Work[Any]]]
+    rows: Callable[[Parameters, Sequence[Any], Sequence[Any]], Sequence[Any]]
+    plot: Callable[[Parameters, Sequence[Any]], "Picture"]
+    claims: Callable[[Parameters, Sequence[Any]], list[Claim]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ class Reproduction:
     figure: Figure[Any]
     scale: Scale
     parameters: Any
-    rows: Sequence[Row]
+    rows: Sequence[Any]
     claims: Sequence[Claim]
     simulations: int
     seconds: float

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from icltheory.figures.figure import SCALES, Figure, Reproduction, Row, Scale
+from icltheory.figures.figure import SCALES, Figure, Reproduction, Scale
 from icltheory.simulate.batch import run_all
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
@@ -39,7 +39,7 @@ def reproduce(
         raise ValueError(f"scale must be one of {SCALES}, got {scale!r}")
     started = time.perf_counter()
     parameters = figure.scales[scale]
-    jobs = [replace(job, seed=seed) for job in figure.jobs(parameters)]
+    jobs: list[Any] = [replace(cast(Any, job), seed=seed) for job in figure.jobs(parameters)]
     with progress(figure.name, len(jobs)) as advance:
         outcomes = run_all(jobs, workers=workers, advance=advance)
     rows = figure.rows(parameters, jobs, outcomes)
@@ -80,6 +80,6 @@ def write(result: Reproduction, folder: Path, provenance: dict[str, Any]) -> lis
 def write_rows(result: Reproduction, path: Path) -> None:
     """Write every plotted number as one CSV table; an empty cell means that the column does not apply."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, [field.name for field in fields(Row)])
+        table = csv.DictWriter(file, [field.name for field in fields(result.rows[0])])
         table.writeheader()
         table.writerows(asdict(row) for row in result.rows)

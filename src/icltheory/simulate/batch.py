@@ -8,6 +8,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -16,22 +17,51 @@ from icltheory.prompts.sampling import Assignment
 from icltheory.prompts.tasks import TaskLaw
 from icltheory.simulate.run import linear_attention
 
+Result = TypeVar("Result", covariant=True)
+Value = TypeVar("Value")
+
+
+class Work(Protocol[Result]):
+    """Something to be run, perhaps in another process: a frozen dataclass of plain values, with a `seed` field."""
+
+    @property
+    def seed(self) -> int:
+        """Root of its random stream."""
+
+    def price(self) -> float:
+        """Guess the cost relative to the others, to start with the dearest."""
+
+    def run(self) -> Result:
+        """Do it."""
+
+
+def stream(seed: int, repetition: int, *names: object) -> np.random.SeedSequence:
+    """Derive a random stream from all that names a job, so that order and company do not matter."""
+    digest = hashlib.sha256(repr(names).encode()).digest()[:16]
+    return np.random.SeedSequence([seed, repetition, *np.frombuffer(digest, dtype=np.uint32).tolist()])
+
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One simulation to be run: a point, how tasks are drawn and used, and which of its repetitions this is."""
+    """One simulation to be run: a point, how tasks are drawn, used and tested, and which of its repetitions this is.
+
+    Covariances are given by their eigenvalues, in the basis of the tokens.
+    """
 
     point: Point
     tasks: TaskLaw = "sphere"
     assignment: Assignment = "random"
+    task_covariance: tuple[float, ...] | None = None
+    test_task_covariance: tuple[float, ...] | None = None
+    test_context_length: int | None = None
     seed: int = 0
     repetition: int = 0
 
     def seed_sequence(self) -> np.random.SeedSequence:
-        """Derive the random stream from all that names the job, so that order and company do not matter."""
-        name = repr((sorted(asdict(self.point).items()), self.tasks, self.assignment))
-        digest = hashlib.sha256(name.encode()).digest()[:16]
-        return np.random.SeedSequence([self.seed, self.repetition, *np.frombuffer(digest, dtype=np.uint32).tolist()])
+        """Derive the random stream from all that bears on training: jobs that differ in the test share their draws."""
+        names = (sorted(asdict(self.point).items()), self.tasks, self.assignment)
+        structure = () if self.task_covariance is None else (self.task_covariance,)
+        return stream(self.seed, self.repetition, *names, *structure)
 
     def price(self) -> float:
         """Guess the relative cost, to start with the dearest: more steps near the interpolation threshold."""
@@ -39,6 +69,31 @@ class Job:
         ratio = math.sqrt(min(n, p) / max(n, p))
         steps = 25.0 / math.sqrt((1.0 - ratio) ** 2 + min(self.point.ridge, 1.0) + 1e-4)
         return min(n * p * steps, min(n, p) ** 3)
+
+    def run(self) -> "Outcome":
+        """Simulate."""
+        sim = linear_attention(
+            d=self.point.d,
+            n_sequences=self.point.n_sequences,
+            context_length=self.point.context_length,
+            n_tasks=self.point.n_tasks,
+            rho=self.point.rho,
+            ridge=self.point.ridge,
+            tasks=self.tasks,
+            assignment=self.assignment,
+            task_covariance=self.task_covariance,
+            test_task_covariance=self.test_task_covariance,
+            test_context_length=self.test_context_length,
+            rng=self.seed_sequence(),
+        )
+        return Outcome(
+            icl=sim.icl,
+            idg=sim.idg,
+            train=sim.train,
+            solver=sim.solver.name,
+            steps=sim.solver.steps,
+            residual=sim.solver.residual,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,35 +108,14 @@ class Outcome:
     residual: float
 
 
-def run(job: Job) -> Outcome:
-    """Run one job."""
-    sim = linear_attention(
-        d=job.point.d,
-        n_sequences=job.point.n_sequences,
-        context_length=job.point.context_length,
-        n_tasks=job.point.n_tasks,
-        rho=job.point.rho,
-        ridge=job.point.ridge,
-        tasks=job.tasks,
-        assignment=job.assignment,
-        rng=job.seed_sequence(),
-    )
-    return Outcome(
-        icl=sim.icl,
-        idg=sim.idg,
-        train=sim.train,
-        solver=sim.solver.name,
-        steps=sim.solver.steps,
-        residual=sim.solver.residual,
-    )
-
-
-def run_all(jobs: Sequence[Job], *, workers: int = 1, advance: Callable[[], object] = lambda: None) -> list[Outcome]:
+def run_all(
+    jobs: Sequence[Work[Value]], *, workers: int = 1, advance: Callable[[], object] = lambda: None
+) -> list[Value]:
     """Run jobs and return their outcomes in order; the numbers do not depend on the number of workers.
 
     Parameters
     ----------
-    jobs : sequence of Job
+    jobs : sequence of Job, or of any other `Work`
     workers : int
         1 runs them here, with all BLAS threads; more start as many processes with one BLAS thread each (a script
         must then guard its entry point with ``if __name__ == "__main__"``).
@@ -89,15 +123,15 @@ def run_all(jobs: Sequence[Job], *, workers: int = 1, advance: Callable[[], obje
         Called once after every job.
     """
     order = sorted(range(len(jobs)), key=lambda i: -jobs[i].price())
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, Value] = {}
     if min(workers, len(jobs)) <= 1:
         for i in order:
-            outcomes[i] = run(jobs[i])
+            outcomes[i] = jobs[i].run()
             advance()
     else:
         # spawn: forking a process whose BLAS has threads can hang
         with ProcessPoolExecutor(min(workers, len(jobs)), get_context("spawn"), initializer=_one_thread) as pool:
-            futures = {pool.submit(run, jobs[i]): i for i in order}
+            futures = {pool.submit(jobs[i].run): i for i in order}
             try:
                 for future in as_completed(futures):
                     outcomes[futures[future]] = future.result()
