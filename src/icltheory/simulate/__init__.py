@@ -3,12 +3,15 @@
 from icltheory.simulate.decompose import Decomposition, Parts, decompose
 from icltheory.simulate.error import best_gamma, exact_error
 from icltheory.simulate.experiment import Simulation
+from icltheory.simulate.online import DivergenceError, OnlineSimulation, online
 from icltheory.simulate.path import ridge_path
 from icltheory.simulate.run import linear_attention, linear_attention_path
 from icltheory.simulate.solve import SolverError, SolverReport, ridge_regression
 
 __all__ = [
     "Decomposition",
+    "DivergenceError",
+    "OnlineSimulation",
     "Parts",
     "Simulation",
     "SolverError",
@@ -18,6 +21,7 @@ __all__ = [
     "exact_error",
     "linear_attention",
     "linear_attention_path",
+    "online",
     "ridge_path",
     "ridge_regression",
 ]

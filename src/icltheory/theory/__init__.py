@@ -1,5 +1,41 @@
 """Predictions: errors in closed form, from ratios to risks in microseconds."""
 
+from icltheory.theory import limits
+from icltheory.theory.alignment import AlignmentTable, alignment_kernel, alignment_table, rank_correlations
+from icltheory.theory.best_ridge import optimal_ridge
+from icltheory.theory.boundary import NonMonotone, non_monotone_boundary
+from icltheory.theory.finite_size import finite_size
 from icltheory.theory.linear_attention import LinearAttentionRisk, linear_attention
+from icltheory.theory.online import OnlineCurve, online
+from icltheory.theory.online_edge import stability_edge
+from icltheory.theory.online_limit import online_limit
+from icltheory.theory.optimum import Optimum, StationaryPoints, optimal_context_length, stationary_points
+from icltheory.theory.other_context import ContextGain, optimal_test_context_length, other_context_length
+from icltheory.theory.task_covariance import TaskCovarianceRisk, task_covariance
 
-__all__ = ["LinearAttentionRisk", "linear_attention"]
+__all__ = [
+    "AlignmentTable",
+    "ContextGain",
+    "LinearAttentionRisk",
+    "NonMonotone",
+    "OnlineCurve",
+    "Optimum",
+    "StationaryPoints",
+    "TaskCovarianceRisk",
+    "alignment_kernel",
+    "alignment_table",
+    "finite_size",
+    "limits",
+    "linear_attention",
+    "non_monotone_boundary",
+    "online",
+    "online_limit",
+    "optimal_context_length",
+    "optimal_ridge",
+    "optimal_test_context_length",
+    "other_context_length",
+    "rank_correlations",
+    "stability_edge",
+    "stationary_points",
+    "task_covariance",
+]

@@ -1,0 +1,270 @@
+"""Finite-size theory: its closed forms against dense matrices and samples, its predictions against simulation."""
+
+import math
+
+import numpy as np
+import pytest
+
+import icltheory as icl
+from icltheory.points import Point
+from icltheory.prompts.sampling import sample_summaries
+from icltheory.prompts.tasks import draw_tasks, moments_of_law, moments_of_tasks
+from icltheory.simulate.batch import Job, run_all
+from icltheory.simulate.error import prompt_moments
+from icltheory.theory.feature_scale import Prompt, scale_law
+from icltheory.theory.mean_spectrum import mean_spectrum, spectrum_of
+from icltheory.theory.prompt_resolvent import fresh, seen, systematic_error, traces
+
+D, LENGTH, RHO = 7, 11, 0.3
+
+
+@pytest.mark.parametrize("law", ["sphere", "gaussian"])
+@pytest.mark.parametrize("target", ["icl", "idg"])
+@pytest.mark.parametrize("test_length", [LENGTH, 3])
+def test_closed_forms_against_dense_matrices(law, target, test_length):
+    w = draw_tasks(5, D, law, np.random.default_rng(1))
+    tasks = spectrum_of(moments_of_tasks(w), RHO)
+    train = seen(tasks, D, LENGTH, RHO)
+    test = (
+        fresh(moments_of_law(law, D).signal_squared, tasks, D, test_length, RHO)
+        if target == "icl"
+        else seen(tasks, D, test_length, RHO)
+    )
+    a, r = prompt_moments(moments_of_tasks(w), LENGTH, RHO)
+    tested = moments_of_law(law, D) if target == "icl" else moments_of_tasks(w)
+    a_test, r_test = prompt_moments(tested, test_length, RHO)
+    for xi in (0.0, 0.2, 5.0):
+        g = np.linalg.inv(r + xi * np.eye(D + 1))
+        assert traces(tasks, train, test, xi) == pytest.approx(
+            (np.trace(r_test @ g), np.trace(r_test @ g @ g)), rel=1e-10
+        )
+        gamma = a @ g
+        dense = tested.signal - 2 / D * np.trace(gamma @ a_test.T) + np.trace(gamma @ r_test @ gamma.T) / D
+        assert systematic_error(tasks, train, test, xi, D) == pytest.approx(dense, rel=1e-10)
+
+
+@pytest.mark.parametrize("law", ["sphere", "gaussian"])
+@pytest.mark.parametrize(("d", "k"), [(24, 6), (24, 24), (30, 80)])
+def test_mean_spectrum_against_draws(law, d, k):
+    """Right to order 1/d: within the sampling error and the next order, as the leading order alone is not."""
+    rng = np.random.default_rng(0)
+    draws = 1500
+    eigenvalues = np.array([np.linalg.eigvalsh((w := draw_tasks(k, d, law, rng)).T @ w / k) for _ in range(draws)])
+    ours = mean_spectrum(law, d, k, RHO)
+    assert ours.weight.sum() == pytest.approx(d, abs=1e-9)
+    for z in (0.3, 1.0, 3.0):
+        values = (1 / (np.maximum(eigenvalues, 0) + z)).mean(axis=1)
+        error = values.std() / math.sqrt(draws)
+        predicted = ours.weight @ (1 / (ours.value + z)) / d
+        leading = float(icl.theory.task_spectrum.resolvent(np.float64(z), np.float64(k / d))[0])
+        assert abs(predicted - values.mean()) < 4 * error + leading / d**2
+        assert abs(leading - values.mean()) > 4 * error
+
+
+@pytest.mark.parametrize(("d", "k"), [(20, 8), (20, 20), (10, 35)])
+def test_mean_spectrum_has_the_exact_moments(d, k):
+    r"""E tr A^2 and E tr A^3, exact for sphere tasks by the sum over coincidences of tasks, for Gaussian by Wishart."""
+    ratio = d / k
+    sphere, gaussian = mean_spectrum("sphere", d, k, RHO), mean_spectrum("gaussian", d, k, RHO)
+    for ours, sign in ((sphere, -1), (gaussian, 1)):
+        assert ours.weight @ ours.value == pytest.approx(d, rel=1e-10)
+        assert ours.weight @ ours.value**2 / d == pytest.approx(1 + ratio + sign / k, rel=1e-10)
+        third = 1 + 3 * ratio + ratio**2 + sign * 3 * (d + k) / k**2
+        assert ours.weight @ ours.value**3 / d == pytest.approx(third, rel=1e-10)
+
+
+def test_label_vector_of_the_mean_spectrum():
+    d, k = 20, 15
+    rng = np.random.default_rng(3)
+    draws = []
+    for _ in range(1500):
+        one = spectrum_of(moments_of_tasks(draw_tasks(k, d, "sphere", rng)), RHO)
+        draws.append(one.label @ (1 / (one.value + 1.0)))
+    ours = mean_spectrum("sphere", d, k, RHO)
+    assert ours.label @ (1 / (ours.value + 1.0)) == pytest.approx(np.mean(draws), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("law", "kappa", "alpha"),
+    [("sphere", 1.0, 1.0), ("gaussian", 1.0, 3.0), ("sphere", 0.3, 0.7), ("gaussian", math.inf, 1.0)],
+)
+def test_scale_law_against_sampled_prompts(law, kappa, alpha):
+    d, xi = 60, 0.3
+    point = Point.of(d=d, n_sequences=60_000, alpha=alpha, kappa=kappa, rho=0.1)
+    tasks = mean_spectrum(law, d, point.n_tasks, 0.1)
+    train = seen(tasks, d, point.context_length, 0.1)
+    floor = 0.1 + systematic_error(tasks, train, train, 0.0, d)
+    prompt = Prompt(d=d, context_length=point.context_length, n_tasks=point.n_tasks, rho=0.1, spectrum=tasks)
+    ours = scale_law(prompt, xi, traces(tasks, train, train, xi)[0] / d, floor)
+    measured = []
+    for draw in range(3):
+        data = sample_summaries(point, law, np.random.default_rng(draw), "balanced")
+        moments = moments_of_law(law, d) if data.tasks is None else moments_of_tasks(data.tasks)
+        a, r = prompt_moments(moments, point.context_length, 0.1)
+        form = np.einsum("ij,jk,ik->i", data.context, np.linalg.inv(r + xi * np.eye(d + 1)), data.context)
+        scale = np.einsum("ij,ij->i", data.query, data.query) * form / form.mean()
+        best = np.einsum("ij,ij->i", data.query @ a @ np.linalg.inv(r), data.context)
+        residual = (data.target - best) ** 2
+        measured.append([scale.var(), np.cov(scale, residual)[0, 1] / scale.var(), residual.mean()])
+    variance, slope, mean = np.mean(measured, axis=0)
+    p, s = ours.probability, ours.scale
+    assert (p.sum(), p @ s) == pytest.approx((1.0, 1.0), rel=1e-12)
+    assert p @ (s - 1) ** 2 == pytest.approx(variance, rel=6 / d)
+    assert p @ ours.residual == pytest.approx(mean, rel=0.02)
+    assert (ours.residual[1] - ours.residual[0]) / (s[1] - s[0]) == pytest.approx(slope, abs=0.08 * mean)
+
+
+SAMPLE = [  # (d, tau, alpha, kappa, rho, ridge, tasks, repetitions)
+    (24, 3.0, 1.0, 1.0, 0.1, 1e-2, "sphere", 60),
+    (30, 0.5, 1.0, 0.5, 0.05, 1e-4, "sphere", 100),
+    (30, 1.5, 1.0, 2.0, 0.01, 1e-6, "gaussian", 50),
+    (40, 0.3, 4.0, math.inf, 0.2, 1e-2, "sphere", 20),
+    (32, 2.0, 5.0, 0.7, 0.3, 0.2, "gaussian", 120),
+    (32, 1.3, 0.5, 0.3, 0.02, 1e-5, "sphere", 80),
+]
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    answers = []
+    for d, tau, alpha, kappa, rho, ridge, law, count in SAMPLE:
+        point = Point.of(d=d, tau=tau, alpha=alpha, kappa=kappa, rho=rho, ridge=ridge)
+        jobs = [Job(point=point, tasks=law, assignment="balanced", repetition=i) for i in range(count)]
+        runs = np.array([[o.icl, o.idg, o.train] for o in run_all(jobs)])
+        answers.append((point, law, runs.mean(axis=0), runs.std(axis=0) / math.sqrt(count)))
+    return answers
+
+
+@pytest.mark.parametrize(("target", "column"), [("icl", 0), ("idg", 1)])
+def test_predictions_against_simulation(simulated, target, column):
+    """The full table is benchmarks/finite_size.py; here six settings, each within 1.5 % beyond its error bar."""
+    ours, asymptotic = [], []
+    for point, law, mean, error in simulated:
+        predicted = icl.theory.finite_size(**sizes(point), tasks=law)
+        assert predicted.converged
+        ours.append(abs(getattr(predicted, target) / mean[column] - 1))
+        assert ours[-1] < 0.015 + 3 * error[column] / mean[column]
+        asymptotic.append(abs(getattr(icl.theory.linear_attention(**point.ratios()), target) / mean[column] - 1))
+    assert np.median(ours) < 0.01
+    assert np.median(asymptotic) > 0.03
+
+
+def test_training_error_against_simulation(simulated):
+    for point, law, mean, error in simulated:
+        if mean[2] > 1e-3:
+            predicted = icl.theory.finite_size(**sizes(point), tasks=law)
+            assert predicted.train == pytest.approx(mean[2], rel=0.05 + 3 * error[2] / mean[2])
+
+
+def sizes(point: Point) -> dict:
+    return {
+        "d": point.d,
+        "n_sequences": point.n_sequences,
+        "context_length": point.context_length,
+        "n_tasks": point.n_tasks,
+        "rho": point.rho,
+        "ridge": point.ridge,
+    }
+
+
+@pytest.mark.parametrize("tau", [0.5, 1.5])
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+@pytest.mark.parametrize("kappa", [0.5, 1.5, math.inf])
+def test_large_d_is_the_asymptotic_theory_with_a_correction_of_order_one_over_d(tau, ridge, kappa):
+    at = {"tau": tau, "alpha": 2.0, "kappa": kappa, "rho": 0.1, "ridge": ridge}
+    limit = icl.theory.linear_attention(**at)
+    for target in ("icl", "idg", "train"):
+        if getattr(limit, target) == 0:
+            continue
+        corrections = [
+            d * (float(getattr(icl.theory.finite_size(d=d, **at), target) / getattr(limit, target)) - 1)
+            for d in (1000, 2000, 4000)
+        ]
+        assert abs(corrections[2]) < 60
+        steps = np.diff(corrections)
+        assert abs(steps[1]) < 0.65 * abs(steps[0]) + 1e-3  # what is left is of order 1/d^2
+
+
+def test_many_tasks_are_fresh_tasks():
+    at = {"d": 30, "tau": 1.5, "alpha": 1.0, "rho": 0.1, "ridge": 0.01}
+    many, fresh_ones = icl.theory.finite_size(kappa=1e5, **at), icl.theory.finite_size(kappa=math.inf, **at)
+    assert many.icl == pytest.approx(fresh_ones.icl, rel=1e-4)
+    assert many.idg == pytest.approx(fresh_ones.idg, rel=1e-4)
+    assert fresh_ones.gap == pytest.approx(0.0, abs=1e-12)
+
+
+def test_given_tasks_average_to_the_law():
+    at = {"d": 40, "tau": 2.0, "alpha": 2.0, "rho": 0.1, "ridge": 0.01}
+    rng = np.random.default_rng(5)
+    draws = [icl.theory.finite_size(tasks=draw_tasks(40, 40, "sphere", rng), **at) for _ in range(60)]
+    law = icl.theory.finite_size(kappa=1.0, **at)
+    for target in ("icl", "idg", "train"):
+        values = np.array([float(getattr(draw, target)) for draw in draws])
+        assert values.std() > 0
+        assert abs(values.mean() / getattr(law, target) - 1) < 4 * values.std() / math.sqrt(60) / values.mean() + 2e-3
+
+
+def test_given_tasks_predict_their_own_idg_error():
+    """Two equal tasks in every direction are not like random ones; the theory is told and knows."""
+    point = Point.of(d=30, tau=3.0, alpha=2.0, n_tasks=60, rho=0.1, ridge=0.05)
+    w = math.sqrt(30) * np.concatenate([np.eye(30), np.eye(30)])
+    errors = []
+    for i in range(40):
+        data = sample_summaries(point, "sphere", np.random.default_rng(i), "balanced", tasks=w)
+        gamma, _ = icl.simulate.ridge_regression(data.query, data.context, data.target, 90 * 0.05)
+        errors.append(icl.simulate.exact_error(gamma, moments_of_tasks(w), point.context_length, 0.1))
+    ours = icl.theory.finite_size(d=30, tau=3.0, alpha=2.0, rho=0.1, ridge=0.05, tasks=w)
+    assert ours.idg == pytest.approx(np.mean(errors), rel=0.01 + 3 * np.std(errors) / math.sqrt(40) / np.mean(errors))
+
+
+def test_other_test_lengths():
+    at = {"d": 30, "tau": 3.0, "alpha": 1.0, "kappa": 1.0, "rho": 0.1, "ridge": 0.05}
+    ours = icl.theory.finite_size(test_context_length=120, **at)
+    runs = [
+        icl.simulate.linear_attention(**at, assignment="balanced", test_context_length=120, rng=i) for i in range(60)
+    ]
+    for target in ("icl", "idg"):
+        values = np.array([getattr(run, target) for run in runs])
+        assert getattr(ours, target) == pytest.approx(
+            values.mean(), rel=0.015 + 3 * values.std() / 60**0.5 / values.mean()
+        )
+    assert ours.train == icl.theory.finite_size(**at).train
+
+
+def test_the_peak_sits_at_the_number_of_parameters():
+    law = icl.theory.finite_size(d=20, n_sequences=[400, 419, 420, 421, 440], alpha=1.0, kappa=1.0, rho=0.1)
+    assert np.isinf(law.icl[2])
+    assert np.isinf(law.gap[2])
+    assert law.icl[1] > 10 * law.icl[0]
+    assert law.icl[3] > 10 * law.icl[4]
+
+
+def test_small_ridges_tend_to_none():
+    at = {"d": 30, "tau": [0.5, 1.5], "alpha": 1.0, "kappa": 0.5, "rho": 0.1}
+    assert icl.theory.finite_size(ridge=1e-10, **at).icl == pytest.approx(icl.theory.finite_size(**at).icl, rel=1e-7)
+
+
+def test_arguments_broadcast():
+    law = icl.theory.finite_size(d=24, tau=[[0.5], [2.0]], alpha=[1, 2, 3], kappa=1, rho=0.1, ridge=1e-3)
+    assert law.icl.shape == law.converged.shape == (2, 3)
+    assert law.converged.all()
+    one = icl.theory.finite_size(d=24, tau=2.0, alpha=3, kappa=1, rho=0.1, ridge=1e-3)
+    assert law.icl[1, 2] == one.icl
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tau": math.inf}, "tau must be finite at finite d, got inf"),
+        ({"tau": -1}, "tau must be > 0, got -1"),
+        ({"tasks": "cube"}, r"tasks must be one of \['gaussian', 'sphere'\], got 'cube'"),
+        ({"tasks": np.ones((3, 5))}, r"tasks must be a law or a finite array of shape \(k, 24\), got shape \(3, 5\)"),
+        ({"tasks": np.ones((3, 24))}, "give tasks or their number"),
+        ({"test_context_length": 0}, "test_context_length must be an integer >= 1, got 0"),
+        ({"d": 2.5}, "d must be an integer >= 1, got 2.5"),
+    ],
+)
+def test_errors_name_the_argument(change, message):
+    at = {"d": 24, "tau": 1.5, "alpha": 1.0, "kappa": 1.0, "rho": 0.1}
+    with pytest.raises(ValueError, match=message):
+        icl.theory.finite_size(**{**at, **change})
