@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from icltheory.points import Ratios
 from icltheory.simulate.batch import Work
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class Row:
     d: int | None = None
     n_sequences: int | None = None
     seeds: int | None = None
+
+    def ratios(self) -> Ratios:
+        """Return the keyword arguments with which to call the theory at this very point."""
+        return {"tau": self.tau, "alpha": self.alpha, "kappa": self.kappa, "rho": self.rho, "ridge": self.ridge}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,3 +18,16 @@ LU2025_FIG1: dict[tuple[str, float], tuple[float, ...]] = {
 LU2025_FIG1_SPREAD: dict[tuple[str, float], tuple[float, ...]] = {
     ("icl", 1.0): (0.004, 0.0085, 0.071, 0.12, 0.023, 0.012),
 }
+
+# Figure 2, ICL panel: mean test error at d = 100, tau = 0.5, rho = 0.1; alpha -> values at each kappa. How many runs
+# they average is taken to be as in Figure 1.
+LU2025_FIG2_D = 100
+LU2025_FIG2_RUNS = 10
+LU2025_FIG2_KAPPA = (0.2, 0.4, 0.6, 1.5)
+LU2025_FIG2: dict[float, tuple[float, ...]] = {
+    2.35: (1.4090, 1.3446, 1.2952, 1.2302),
+    5.5: (1.5082, 1.2834, 1.1528, 1.0193),
+    22.7: (2.4093, 1.5205, 1.0749, 0.8338),
+    100.0: (6.7706, 2.9707, 1.1227, 0.7762),
+    1000.0: (57.404, 19.686, 1.2037, 0.7592),
+}

@@ -1,5 +1,7 @@
 """Figures of Lu et al. 2025: in-context learning of linear regression by linear attention."""
 
+from icltheory.figures.lu2025.context_length import context_length
 from icltheory.figures.lu2025.double_descent import double_descent
+from icltheory.figures.lu2025.non_monotonicity import non_monotonicity
 
-__all__ = ["double_descent"]
+__all__ = ["context_length", "double_descent", "non_monotonicity"]

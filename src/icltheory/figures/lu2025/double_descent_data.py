@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from icltheory.figures.averages import by_point, mean_row
 from icltheory.figures.figure import Row
 from icltheory.figures.published import LU2025_FIG1, LU2025_FIG1_D, LU2025_FIG1_RUNS, LU2025_FIG1_TAU
 from icltheory.points import Point
@@ -74,38 +75,18 @@ def _peak_points(d: int) -> list[Point]:
 
 def rows(parameters: DoubleDescent, done: Sequence[Job], outcomes: Sequence[Outcome]) -> list[Row]:
     """Return every plotted number: simulated (averaged over seeds), predicted and published."""
-    by_point: dict[Point, list[Outcome]] = {}
-    for job, outcome in zip(done, outcomes, strict=True):
-        by_point.setdefault(job.point, []).append(outcome)
     peak = set(_peak_points(parameters.peak_d))
     simulated: list[Row] = []
-    for point, group in by_point.items():
+    for point, group in by_point(done, outcomes).items():
         if point in peak:
             simulated += [_median_row(point, group, target) for target in ("icl", "idg")]
         elif math.isinf(point.kappa):
-            simulated.append(_mean_row("C", point, group, "icl"))
+            simulated.append(mean_row("C", point, group, "icl"))
         elif point.d == parameters.d:
-            simulated += [_mean_row("A", point, group, "icl"), _mean_row("B", point, group, "idg")]
+            simulated += [mean_row("A", point, group, "icl"), mean_row("B", point, group, "idg")]
         if point.d == LU2025_FIG1_D and point not in peak and not math.isinf(point.kappa):
-            simulated += [_mean_row("published check", point, group, target) for target in ("icl", "idg")]
+            simulated += [mean_row("published check", point, group, target) for target in ("icl", "idg")]
     return simulated + _theory_rows(parameters) + _published_rows()
-
-
-def _mean_row(panel: str, point: Point, group: Sequence[Outcome], target: Target) -> Row:
-    values = np.array([getattr(outcome, target) for outcome in group])
-    spread = float(values.std(ddof=1)) if len(values) > 1 else math.nan
-    return Row(
-        panel=panel,
-        kind="simulation",
-        target=target,
-        **point.ratios(),
-        value=float(values.mean()),
-        error=spread / math.sqrt(len(values)),
-        spread=spread,
-        d=point.d,
-        n_sequences=point.n_sequences,
-        seeds=len(values),
-    )
 
 
 def _median_row(point: Point, group: Sequence[Outcome], target: Target) -> Row:

@@ -1,0 +1,6 @@
+"""Figures of what this project adds to the papers."""
+
+from icltheory.figures.extensions.finite_size import finite_size
+from icltheory.figures.extensions.online import online
+
+__all__ = ["finite_size", "online"]
