@@ -185,9 +185,9 @@ def time_products(d: int, tau: float, precision: str) -> dict[str, Any]:
     features = KhatriRao(x, r)
 
     def plain(index: int) -> None:
-        for rows in features._blocks(index):
-            np.matmul(features.x[rows], g)
-            features.x[rows].T @ features.r[rows]
+        for _, block, context in features._blocks(index):
+            np.matmul(block, g)
+            np.matmul(block.transpose(0, 2, 1), context)
 
     calls: dict[str, Callable[[], object]] = {
         "normal": lambda: features.normal(g),

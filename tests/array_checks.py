@@ -15,17 +15,19 @@ def draw(d, n, *, seed=0):
 
 
 def check_operator(convert, back):
-    x, r, u = draw(12, 3000)
-    g = np.random.default_rng(1).standard_normal((12, 13))
-    here, there = KhatriRao(x, r), KhatriRao(convert(x), convert(r))
-    pairs = [
-        (here.forward(g), there.forward(convert(g))),
-        (here.adjoint(u), there.adjoint(convert(u))),
-        (here.normal(g), there.normal(convert(g))),
-        (here.row_norms(), there.row_norms()),
-    ]
-    for expected, found in pairs:
-        np.testing.assert_allclose(back(found), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
+    """Both where blocks are worked through whole and where they are stacks of slices (on the host)."""
+    for d, n in ((12, 3000), (40, 2100)):
+        x, r, u = draw(d, n)
+        g = np.random.default_rng(1).standard_normal((d, d + 1))
+        f, there = (x[:, :, None] * r[:, None, :]).reshape(n, -1), KhatriRao(convert(x), convert(r))
+        pairs = [
+            (f @ g.ravel(), there.forward(convert(g))),
+            ((f.T @ u).reshape(d, d + 1), there.adjoint(convert(u))),
+            ((f.T @ (f @ g.ravel())).reshape(d, d + 1), there.normal(convert(g))),
+            ((f**2).sum(axis=1), there.row_norms()),
+        ]
+        for expected, found in pairs:
+            np.testing.assert_allclose(back(found), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max())
 
 
 def check_fits(convert, back):
@@ -40,8 +42,18 @@ def check_fits(convert, back):
 
 
 def check_path(convert, back):
-    x, r, y = draw(20, 1000)
+    """From one space, and one by one where tasks are too unlike."""
+    alike = draw(20, 1000)
+    unlike = sample_summaries(
+        Point.of(d=20, n_sequences=1000, alpha=50.0, kappa=0.5, rho=0.01), "sphere", np.random.default_rng(0)
+    )
     penalties = [1.0, 1e-3, 100.0]
+    _check_path(convert, back, alike, penalties)
+    _check_path(convert, back, (unlike.query, unlike.context, unlike.target), penalties)
+
+
+def _check_path(convert, back, arrays, penalties):
+    x, r, y = arrays
     for (expected, _), (found, report) in zip(
         ridge_path(x, r, y, penalties), ridge_path(convert(x), convert(r), convert(y), penalties), strict=True
     ):

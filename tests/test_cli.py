@@ -67,6 +67,33 @@ def test_simulate(capsys):
     assert " inf " in capsys.readouterr().out
 
 
+def test_simulate_structured_tasks_and_longer_tests(capsys):
+    point = ["simulate", "--d", "12", "--tau", "2", "--seeds", "2", "--format", "json", "--workers", "1"]
+    main([*point, "--tasks", "gaussian", "--task-power", "1", "--test-context-length", "24"])
+    output = json.loads(capsys.readouterr().out)
+    (row,) = output["rows"]
+    spectrum = icl.prompts.covariance.power_law(12, 1.0)
+    job = icl.simulate.batch.Job(
+        point=icl.Point.of(d=12, tau=2.0, alpha=1.0, kappa=0.5, rho=0.01, ridge=1e-6),
+        tasks="gaussian",
+        task_covariance=tuple(spectrum.tolist()),
+        test_context_length=24,
+    )
+    runs = [replace(job, repetition=i).run() for i in range(2)]
+    assert row["icl"] == pytest.approx((runs[0].icl + runs[1].icl) / 2)
+    law = icl.theory.task_covariance(tau=2, alpha=1, kappa=0.5, rho=0.01, ridge=1e-6, train=spectrum, test_alpha=2.0)
+    for risk in ("icl", "idg", "train"):
+        assert row[f"{risk}_theory"] == pytest.approx(float(getattr(law, risk)))
+    assert "gaussian tasks of covariance i^-1, 24 examples in a test prompt" in output["note"]
+    main([*point, "--test-context-length", "24"])
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    main(point)
+    (plain,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["train"] == plain["train"]
+    assert row["icl"] < 0.95 * plain["icl"]
+    assert row["icl_theory"] < 0.95 * plain["icl_theory"]
+
+
 @pytest.fixture
 def tiny_figure(monkeypatch):
     figure = replace(double_descent, scales=dict.fromkeys(icltheory.figures.SCALES, TINY))
@@ -75,7 +102,7 @@ def tiny_figure(monkeypatch):
 
 
 def test_reproduce(tiny_figure, tmp_path, capsys):
-    main(["reproduce", "--scale", "smoke", "--seed", "3", "--out", str(tmp_path), "--workers", "1"])
+    main(["reproduce", tiny_figure.name, "--scale", "smoke", "--seed", "3", "--out", str(tmp_path), "--workers", "1"])
     text = capsys.readouterr().out
     assert text.count("[holds]") == 5
     assert text.count("[not tested]") == 1
@@ -92,7 +119,7 @@ def test_a_failed_claim_is_the_exit_status(tiny_figure, tmp_path, capsys, monkey
 
     monkeypatch.setitem(icltheory.figures.FIGURES, tiny_figure.name, replace(tiny_figure, claims=fail))
     with pytest.raises(SystemExit) as stop:
-        main(["reproduce", "--out", str(tmp_path), "--workers", "1"])
+        main(["reproduce", tiny_figure.name, "--out", str(tmp_path), "--workers", "1"])
     assert stop.value.code == 1
     assert "[fails]" in capsys.readouterr().out
     assert 'class="verdict fails"' in (tmp_path / "report.html").read_text()
@@ -147,6 +174,9 @@ def test_values(text, values):
         (["reproduce", "--seed", "-1"], "seed must be at least 0, got -1"),
         (["simulate", "--workers", "0"], "workers must be at least 1, got 0"),
         (["simulate", "--tasks", "cube"], "cube"),
+        (["simulate", "--task-power", "1"], "--task-power needs --tasks gaussian, got --tasks sphere"),
+        (["simulate", "--tasks", "gaussian", "--task-power", "-1"], "exponent must be >= 0 and finite, got -1"),
+        (["simulate", "--test-context-length", "0"], "test_context_length must be an integer >= 1, got 0"),
         (["simulate", "--tau", "inf"], "tau must be finite in a simulation"),
         (["simulate", "--d", "3", "--tau", "0.001"], "tau must be large enough that n_sequences"),
         (["simulate", "--d", "30000", "--seeds", "1"], "are available; reduce d, tau or kappa"),

@@ -188,6 +188,52 @@ def test_moments_at_their_own_scale():
     np.testing.assert_allclose((prompts.task**2).sum(axis=1), d, rtol=1e-14)
 
 
+def given_covariance(form):
+    """Return a covariance of signal variance 1.5, and the same as a matrix."""
+    values = np.array([3.0, 1.0, 0.5])
+    rotation = np.linalg.qr(np.random.default_rng(5).standard_normal((3, 3)))[0]
+    matrix = np.diag(values) if form == "eigenvalues" else (rotation * values) @ rotation.T
+    return (values if form == "eigenvalues" else matrix), matrix
+
+
+@pytest.mark.parametrize("form", ["eigenvalues", "matrix"])
+@pytest.mark.parametrize("split", ["train", "idg", "icl"])
+def test_covariance_of_fresh_tasks(split, form):
+    """Every entry of the second moment to 4.5 standard errors; that of training if the test's is not given."""
+    given, c = given_covariance(form)
+    arguments = {**SMALL, "tasks": "gaussian", "n_sequences": N, "n_tasks": math.inf, "split": split}
+    error = 4.5 * np.sqrt((np.outer(np.diag(c), np.diag(c)) + c**2) / N)
+    w = whole(**arguments, task_covariance=given).task
+    assert np.all(np.abs(w.T @ w / N - c) < error)
+    w = whole(**arguments, task_covariance=np.ones(3), test_task_covariance=given).task
+    expected = c if split == "icl" else np.eye(3)
+    assert np.all(np.abs(w.T @ w / N - expected) < 4.5 * np.sqrt((1 + expected.max()) * expected.max() / N))
+    assert np.all(np.abs(w.T @ w / N - expected) < np.maximum(error, 4.5 * math.sqrt(2 / N)))
+    # labels follow: E y^2 = trd C + rho
+    y = whole(**arguments, task_covariance=given).target
+    assert abs(np.mean(y**2) - 1.5 - 0.3) < 4.5 * np.std(y**2) / math.sqrt(N)
+
+
+@pytest.mark.parametrize("form", ["eigenvalues", "matrix"])
+def test_structured_pretraining_tasks_are_those_of_the_simulation(form):
+    given, _ = given_covariance(form)
+    arguments = {**SMALL, "tasks": "gaussian", "task_covariance": given, "test_task_covariance": np.ones(3)}
+    train, idg, fresh = (whole(**arguments, split=split) for split in ("train", "idg", "icl"))
+    table = {int(i): tuple(w) for i, w in zip(train.task_index, train.task, strict=True)}
+    assert all(table[int(i)] == tuple(w) for i, w in zip(idg.task_index, idg.task, strict=True))
+    assert not {tuple(w) for w in fresh.task} & set(table.values())
+    point = Point.of(d=3, n_sequences=1, context_length=1, n_tasks=7, rho=0.0)
+    simulated = sample_summaries(point, "gaussian", np.random.default_rng(0), covariance=given).tasks
+    np.testing.assert_array_equal(simulated, [table[i] for i in range(7)])
+    # without a covariance of its own the test is that of the pretraining
+    default = whole(**{**arguments, "test_task_covariance": None}, split="icl")
+    same = whole(**{**arguments, "test_task_covariance": given}, split="icl")
+    np.testing.assert_array_equal(default.task, same.task)
+    # the identity is no covariance at all
+    plain = whole(**{**SMALL, "tasks": "gaussian"})
+    np.testing.assert_array_equal(whole(**{**SMALL, "tasks": "gaussian", "task_covariance": np.ones(3)}).x, plain.x)
+
+
 def test_no_noise():
     assert np.abs(noise(whole(**{**SMALL, "rho": 0.0}))).max() < 1e-14
 
@@ -299,6 +345,13 @@ def test_torch_missing_says_what_to_install(monkeypatch):
         ({"dtype": "float16"}, ValueError, r"dtype must be one of \('float64', 'float32'\), got 'float16'"),
         ({"assignment": "fair"}, ValueError, r"assignment must be one of \('random', 'balanced'\), got 'fair'"),
         ({"tasks": "cube"}, ValueError, r"tasks must be one of \['gaussian', 'sphere'\], got 'cube'"),
+        ({"task_covariance": np.ones(3)}, ValueError, r'task_covariance must be None with tasks="sphere"'),
+        ({"tasks": "gaussian", "task_covariance": np.ones(4)}, ValueError, r"task_covariance must have shape \(d,\)"),
+        (
+            {"tasks": "gaussian", "test_task_covariance": [1.0, 1.0, -1.0]},
+            ValueError,
+            r"test_task_covariance must be positive semidefinite, got the eigenvalue -1",
+        ),
         ({"split": "idg", "rng": None}, ValueError, r"rng must be the pretraining set's integer seed .*, got None"),
         ({"rho": -0.1}, ValueError, r"rho must be >= 0 and finite, got -0.1"),
         ({"tau": 1.0}, ValueError, r"give tau or n_sequences, not both"),

@@ -65,7 +65,8 @@ Values = Annotated[
 ]
 
 OptionalPath = Annotated[Path | None, tyro.conf.arg(metavar="PATH")]
-Workers = Annotated[int | None, tyro.conf.arg(metavar="INT")]
+OptionalInt = Annotated[int | None, tyro.conf.arg(metavar="INT")]
+OptionalFloat = Annotated[float | None, tyro.conf.arg(metavar="FLOAT")]
 
 _TAU = parse_values("0.2:2.4:12")
 app = tyro.extras.SubcommandApp()
@@ -122,9 +123,11 @@ def simulate(
     ridge: Values = (1e-6,),
     tasks: Literal["sphere", "gaussian"] = "sphere",
     assignment: Literal["random", "balanced"] = "random",
+    task_power: OptionalFloat = None,
+    test_context_length: OptionalInt = None,
     seeds: int = 5,
     seed: int = 0,
-    workers: Workers = None,
+    workers: OptionalInt = None,
     format: Format = "table",
     out: OptionalPath = None,
 ) -> None:
@@ -141,6 +144,8 @@ def simulate(
         ridge: Penalty lambda, multiplied by n/d in the objective; 0 is ridgeless.
         tasks: Law of the tasks.
         assignment: Each sequence's task is chosen at random, or all tasks have equally many sequences.
+        task_power: Give the tasks, which must be gaussian, a covariance whose eigenvalues fall like i^-POWER.
+        test_context_length: Examples in a test prompt; by default as many as in pretraining.
         seeds: Independent repetitions of every point.
         seed: Root of all random streams.
         workers: Processes; by default one a core.
@@ -148,25 +153,40 @@ def simulate(
         out: Write the table there instead of to standard output.
     """
     from icltheory.progress import progress
+    from icltheory.prompts.covariance import power_law
     from icltheory.simulate.batch import Job, run_all
-    from icltheory.theory import linear_attention
+    from icltheory.theory import task_covariance
 
     _check_counts(seed, seeds=seeds, workers=_workers(workers))
     points = [
         Point.of(d=d, tau=t, alpha=a, kappa=k, rho=r, ridge=penalty)
         for t, a, k, r, penalty in itertools.product(tau, alpha, kappa, rho, ridge)
     ]
+    if task_power is not None and tasks != "gaussian":
+        raise ValueError(f"--task-power needs --tasks gaussian, got --tasks {tasks}, an isotropic law")
+    spectrum = np.ones(d) if task_power is None else power_law(d, task_power)
     jobs = [
-        Job(point=point, tasks=tasks, assignment=assignment, seed=seed, repetition=i)
+        Job(
+            point=point,
+            tasks=tasks,
+            assignment=assignment,
+            task_covariance=None if task_power is None else tuple(spectrum.tolist()),
+            test_context_length=test_context_length,
+            seed=seed,
+            repetition=i,
+        )
         for point in points
         for i in range(seeds)
     ]
     with progress("simulate", len(jobs)) as advance:
         outcomes = run_all(jobs, workers=_workers(workers), advance=advance)
+    described = "" if task_power is None else f" of covariance i^-{task_power:g}"
+    described += "" if test_context_length is None else f", {test_context_length} examples in a test prompt"
     rows: dict[str, list[Any]] = {}
     for i, point in enumerate(points):
         group = outcomes[i * seeds : (i + 1) * seeds]
-        law = linear_attention(**point.ratios())
+        longer = None if test_context_length is None else test_context_length / d
+        law = task_covariance(**point.ratios(), train=spectrum, test_alpha=longer)
         row: dict[str, Any] = {"n": point.n_sequences, "l": point.context_length, "k": point.n_tasks, **point.ratios()}
         for target in ("icl", "idg", "train"):
             values = np.array([getattr(outcome, target) for outcome in group])
@@ -182,7 +202,7 @@ def simulate(
         Table({name: np.array(values) for name, values in rows.items()}),
         format,
         out,
-        f"d = {d}, {seeds} seeds, {tasks} tasks; realised sizes and ratios; _se: standard error over seeds",
+        f"d = {d}, {seeds} seeds, {tasks} tasks{described}; realised sizes and ratios; _se: standard error over seeds",
     )
 
 
@@ -192,7 +212,7 @@ def reproduce(
     scale: Literal["smoke", "default", "paper"] = "default",
     out: Path = Path("reproduction"),
     seed: int = 0,
-    workers: Workers = None,
+    workers: OptionalInt = None,
 ) -> None:
     """Regenerate figures of the papers, and say claim by claim whether they hold.
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from icltheory.points import RNG, Floats, Point, generator, whole
 from icltheory.prompts.sampling import ASSIGNMENTS, Assignment
-from icltheory.prompts.tasks import TaskLaw, check_law, draw_tasks
+from icltheory.prompts.tasks import TaskLaw, check_law, check_task_covariance, task_sampler
 from icltheory.resources import require_memory
 
 Array = Any  # a numpy array, or a torch tensor with backend="torch"
@@ -62,6 +63,8 @@ def stream_prompts(
     n_tasks: float | None = None,
     tasks: TaskLaw = "sphere",
     assignment: Assignment = "random",
+    task_covariance: ArrayLike | None = None,
+    test_task_covariance: ArrayLike | None = None,
     rng: RNG = None,
     batch_size: int | None = None,
     max_bytes: int = 2**28,
@@ -94,10 +97,15 @@ def stream_prompts(
     rho : float
         Label-noise variance (the signal variance is 1).
     tasks : {"sphere", "gaussian"}
-        Law of the tasks: uniform with :math:`|w|^2 = d`, or :math:`N(0, I_d)`.
+        Law of the tasks: uniform with :math:`|w|^2 = d`, or :math:`N(0, C)`.
     assignment : {"random", "balanced"}
         Each prompt's pretraining task is chosen uniformly at random, or all tasks have equally many prompts (to within
         one), in random order.
+    task_covariance : array of shape (d,) or (d, d), optional
+        C of Gaussian pretraining tasks: eigenvalues in the token basis, or a matrix; default the identity. The signal
+        variance is its normalised trace, 1 for the spectra of `icltheory.prompts.covariance`.
+    test_task_covariance : array of shape (d,) or (d, d), optional
+        C of the fresh tasks of ``split="icl"``; default that of pretraining (``np.ones(d)`` is the identity).
     rng : int, SeedSequence, BitGenerator, Generator or None
         Source of randomness; 0 is a seed. Give all splits the same integer: the other kinds are advanced by every
         call, so that the next one has other tasks.
@@ -159,6 +167,10 @@ def stream_prompts(
         n_tasks=n_tasks,
     )
     law = check_law(tasks)
+    covariance = check_task_covariance("task_covariance", task_covariance, point.d, law)
+    test_covariance = check_task_covariance("test_task_covariance", test_task_covariance, point.d, law)
+    if split == "icl" and test_covariance is not None:
+        covariance = test_covariance
     _check_choice("assignment", assignment, ASSIGNMENTS)
     _check_choice("split", split, SPLITS)
     convert = _converter(backend, dtype)
@@ -173,8 +185,9 @@ def stream_prompts(
         "reduce kappa or batch_size" if seen else "reduce batch_size or max_bytes",
     )
     task_stream, *split_streams = generator(rng).spawn(1 + len(SPLITS))
-    known = draw_tasks(int(point.n_tasks), d, law, task_stream) if seen else None
-    return _batches(point, law, known, assignment, split_streams[SPLITS.index(split)], size, convert)
+    draw = task_sampler(law, d, covariance=covariance)
+    known = draw(int(point.n_tasks), task_stream) if seen else None
+    return _batches(point, draw, known, assignment, split_streams[SPLITS.index(split)], size, convert)
 
 
 def summarise(prompts: Prompts) -> tuple[Array, Array, Array]:
@@ -206,7 +219,7 @@ def summarise(prompts: Prompts) -> tuple[Array, Array, Array]:
 
 def _batches(
     point: Point,
-    law: TaskLaw,
+    draw: Callable[[int, np.random.Generator], Floats],
     known: Floats | None,
     assignment: Assignment,
     stream: np.random.Generator,
@@ -220,7 +233,7 @@ def _batches(
     for start in range(0, n, size):
         b = min(size, n - start)
         if known is None:
-            index, w = np.full(b, -1, dtype=np.int64), draw_tasks(b, point.d, law, fresh)
+            index, w = np.full(b, -1, dtype=np.int64), draw(b, fresh)
         else:
             index = choice.integers(len(known), size=b) if order is None else order[start : start + b]
             w = known[index]

@@ -46,8 +46,9 @@ def conjugate_gradients(
     tol: float,
     max_steps: int,
     patience: int | None = None,
+    start: Array | None = None,
 ) -> Iteration:
-    r"""Solve N v = b for symmetric positive definite N by preconditioned conjugate gradients from v = 0.
+    r"""Solve N v = b for symmetric positive definite N by preconditioned conjugate gradients.
 
     Products with search directions use `fast_product` (single precision). Whenever the residual has fallen
     ten-thousandfold it is recomputed with `product` (double precision), the search direction being kept: the error of
@@ -68,15 +69,20 @@ def conjugate_gradients(
         Give up after so many steps.
     patience : int, optional
         Give up early when the rate so far foretells more steps than this.
+    start : array, optional
+        Where to begin; the default is 0.
     """
-    solution = right * 0.0
-    residual = right
-    z = precondition(residual)
+    solution, residual, z = right * 0.0, right, precondition(right)
+    whole = energy = inner(residual, z)
+    size = 0.0 if whole == 0.0 else 1.0
+    if start is not None:
+        solution, residual = start, right - product(start)
+        size, z = measure(residual), precondition(residual)
+        energy = inner(residual, z)
     direction = z
-    energy = inner(residual, z)
-    start, refreshed, goal = energy, energy, tol**2 * energy
+    first, refreshed, goal = energy, energy, tol**2 * whole
     lengths, betas = [], []
-    met, step, size = start == 0.0, 0, 0.0 if start == 0.0 else 1.0
+    met, step = size <= tol, 0
     while not met and step < max_steps:
         step += 1
         image = fast_product(direction)
@@ -102,8 +108,8 @@ def conjugate_gradients(
         direction = z + beta * direction
         energy = energy_new
         if patience is not None and step % _LOOK == 0 and not met:
-            rate = math.log(energy / start) / step
-            if rate >= 0.0 or math.log(tol**2) / rate > patience:
+            rate = math.log(energy / first) / step
+            if rate >= 0.0 or math.log(tol**2 * whole / first) / rate > patience:
                 break
     return Iteration(solution, step, met, size, _condition(lengths, betas))
 

@@ -1,6 +1,9 @@
 """All of a simulation but its random numbers: the point, how tasks are drawn, the model fitted and tested."""
 
+import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +20,8 @@ from icltheory.prompts.tasks import (
 )
 from icltheory.resources import require_memory
 from icltheory.simulate.error import exact_error
-from icltheory.simulate.khatri_rao import KhatriRao
+from icltheory.simulate.khatri_rao import Array, KhatriRao, to_numpy
+from icltheory.simulate.path import ridge_path
 from icltheory.simulate.solve import Method, SolverReport, ridge_regression
 
 
@@ -57,6 +61,8 @@ class Experiment:
     test_context_length : int
     method : str
     tol : float
+    device : str or None
+        Of PyTorch, where the fit runs; None is numpy.
     """
 
     point: Point
@@ -67,6 +73,7 @@ class Experiment:
     test_context_length: int
     method: Method
     tol: float
+    device: str | None = None
 
     @classmethod
     def of(
@@ -80,8 +87,11 @@ class Experiment:
         test_context_length: int | None,
         method: Method,
         tol: float,
+        device: str | None = None,
     ) -> "Experiment":
-        """Check the arguments of a simulation, and that it fits into memory."""
+        """Check the arguments of a simulation, that it fits into memory, and that the device works."""
+        if device is not None:
+            _torch_on(device)
         law = check_law(tasks)
         covariance = check_task_covariance("task_covariance", task_covariance, point.d, law)
         test_covariance = check_task_covariance("test_task_covariance", test_task_covariance, point.d, law)
@@ -99,6 +109,7 @@ class Experiment:
             test_context_length=_test_length(test_context_length, point),
             method=method,
             tol=tol,
+            device=device,
         )
 
     def sample(self, rng: np.random.Generator, tasks: Floats | None = None) -> Summaries:
@@ -108,8 +119,27 @@ class Experiment:
 
     def fit(self, data: Summaries) -> tuple[Floats, SolverReport]:
         """Fit Gamma."""
-        penalty = self.point.n_sequences / self.point.d * self.point.ridge
-        return ridge_regression(data.query, data.context, data.target, penalty, method=self.method, tol=self.tol)
+        gamma, report = ridge_regression(
+            *self._arrays(data), self._penalty(self.point.ridge), method=self.method, tol=self.tol
+        )
+        return to_numpy(gamma), report
+
+    def fit_path(self, data: Summaries, ridges: Sequence[float]) -> list[tuple[Floats, SolverReport]]:
+        """Fit Gamma for every ridge."""
+        fits = ridge_path(*self._arrays(data), [self._penalty(ridge) for ridge in ridges], tol=self.tol)
+        return [(to_numpy(gamma), report) for gamma, report in fits]
+
+    def _penalty(self, ridge: float) -> float:
+        return self.point.n_sequences / self.point.d * ridge
+
+    def _arrays(self, data: Summaries) -> tuple[Array, Array, Array]:
+        """Return the data of the fit where it is to run."""
+        arrays = data.query, data.context, data.target
+        if self.device is None:
+            return arrays
+        torch = _torch_on(self.device)
+        x, r, y = (torch.from_numpy(array).to(self.device) for array in arrays)
+        return x, r, y
 
     def fresh(self) -> TaskMoments:
         """Return the task moments of the ICL test."""
@@ -139,6 +169,25 @@ class Experiment:
             gamma=gamma,
             solver=solver,
         )
+
+
+def _torch_on(device: str) -> Any:
+    """Return PyTorch, if it is there and works on the device, or raise an error that says what to do."""
+    if not isinstance(device, str):
+        raise TypeError(f'device must be None (numpy) or a string such as "cuda" or "cpu", got {device!r}')
+    try:
+        torch = importlib.import_module("torch")
+    except ImportError as error:
+        raise ImportError(f"device={device!r} needs PyTorch, which is not installed: pip install torch") from error
+    try:
+        torch.ones(2, dtype=torch.float64, device=device).sum().item()
+    except (RuntimeError, AssertionError, TypeError) as error:
+        reason = str(error).split(". ")[0]
+        raise ValueError(
+            "device must be None (numpy) or a device on which PyTorch computes in double precision "
+            f'(PyTorch {torch.__version__} here), such as "cpu", got {device!r}: {reason}'
+        ) from error
+    return torch
 
 
 def _test_length(length: int | None, point: Point) -> int:

@@ -8,7 +8,6 @@ from icltheory.points import RNG, Point, check, generator
 from icltheory.prompts.sampling import Assignment
 from icltheory.prompts.tasks import TaskLaw
 from icltheory.simulate.experiment import Experiment, Simulation
-from icltheory.simulate.path import ridge_path
 from icltheory.simulate.solve import Method
 
 
@@ -31,6 +30,7 @@ def linear_attention(
     rng: RNG = None,
     method: Method = "auto",
     tol: float = 1e-8,
+    device: str | None = None,
 ) -> Simulation:
     r"""Simulate in-context linear regression by linear attention at finite d.
 
@@ -76,6 +76,10 @@ def linear_attention(
         Solver, see `icltheory.simulate.ridge_regression`.
     tol : float
         Relative residual required of conjugate gradients; the errors then carry a relative error of about as much.
+    device : str, optional
+        Where the fit runs: the default is numpy on the processor; "cuda", "cuda:1", "cpu", ... is PyTorch there, in the
+        same precisions. Prompts are drawn, and results returned, as numpy arrays on the host in either case, and so
+        are the same to `tol`; direct solvers run there too.
 
     Returns
     -------
@@ -89,6 +93,8 @@ def linear_attention(
         Before anything large is allocated, with the estimate.
     SolverError
         If the fit did not reach `tol`.
+    ImportError
+        For a device without PyTorch.
 
     References
     ----------
@@ -123,6 +129,7 @@ def linear_attention(
         test_context_length=test_context_length,
         method=method,
         tol=tol,
+        device=device,
     )
     data = experiment.sample(generator(rng))
     gamma, solver = experiment.fit(data)
@@ -147,6 +154,7 @@ def linear_attention_path(
     test_context_length: int | None = None,
     rng: RNG = None,
     tol: float = 1e-8,
+    device: str | None = None,
 ) -> list[Simulation]:
     r"""Simulate one pretraining set for a list of ridges, which share the work of one fit where that pays.
 
@@ -159,7 +167,7 @@ def linear_attention_path(
         Penalties lambda >= 0, in any order.
     d, tau, alpha, kappa, rho, context_length, n_sequences, n_tasks
         As in `linear_attention`.
-    tasks, assignment, task_covariance, test_task_covariance, test_context_length, rng, tol
+    tasks, assignment, task_covariance, test_task_covariance, test_context_length, rng, tol, device
         As there.
 
     Returns
@@ -169,7 +177,7 @@ def linear_attention_path(
 
     Raises
     ------
-    ValueError, TypeError, MemoryError, SolverError
+    ValueError, TypeError, MemoryError, SolverError, ImportError
         As in `linear_attention`.
 
     Examples
@@ -201,8 +209,8 @@ def linear_attention_path(
         test_context_length=test_context_length,
         method="auto",
         tol=tol,
+        device=device,
     )
     data = experiment.sample(generator(rng))
-    penalties = [point.n_sequences / d * ridge for ridge in checked]
-    fits = ridge_path(data.query, data.context, data.target, penalties, tol=tol)
+    fits = experiment.fit_path(data, checked)
     return [experiment.result(data, gamma, solver, ridge) for (gamma, solver), ridge in zip(fits, checked, strict=True)]

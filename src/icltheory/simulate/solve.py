@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -59,6 +60,7 @@ def ridge_regression(
     method: Method = "auto",
     tol: float = 1e-8,
     max_steps: int | None = None,
+    start: Array | None = None,
 ) -> tuple[Array, SolverReport]:
     r"""Fit :math:`\hat G = \arg\min_G \sum_i (y_i - x_i^\top G r_i)^2 + \mu \|G\|_F^2`.
 
@@ -79,6 +81,8 @@ def ridge_regression(
         Relative residual that conjugate gradients must reach.
     max_steps : int, optional
         Limit on their steps.
+    start : array of shape (d, m), optional
+        A guess of G, from which conjugate gradients begin if n >= dm; direct solvers and the dual system ignore it.
 
     Returns
     -------
@@ -97,11 +101,19 @@ def ridge_regression(
     # products of blocks are too small for threaded BLAS: whole panels go to threads instead
     with blas.limit(1):
         problem = Problem.of(x, r, target, penalty, tol)
-        with problem.features.parallel(blas.threads):
-            return _solve(problem, method, max_steps, blas)
+        with problem.parallel(blas.threads):
+            return solve(problem, blas, method=method, max_steps=max_steps, start=start)
 
 
-def _solve(problem: "Problem", method: Method, max_steps: int | None, blas: Blas) -> tuple[Array, SolverReport]:
+def solve(
+    problem: "Problem",
+    blas: Blas,
+    *,
+    method: Method = "auto",
+    max_steps: int | None = None,
+    start: Array | None = None,
+) -> tuple[Array, SolverReport]:
+    """Do what `ridge_regression` says for a problem that is set up, inside its `parallel` context."""
     n, p = problem.features.shape
     factor: Direct = "dual" if n < p else "primal"
     if method in ("dual", "primal", "svd"):
@@ -113,7 +125,7 @@ def _solve(problem: "Problem", method: Method, max_steps: int | None, blas: Blas
         limit = max_steps or _LONGEST
         if fallback:  # no more steps than the factor would cost
             limit = min(limit, int(_operations(factor, n, p) / (4.0 * n * p)))
-        answer = _iterate(problem, limit, patience=2 * limit if fallback else None, threads=blas.threads)
+        answer = _iterate(problem, limit, 2 * limit if fallback else None, start)
         steps = answer.steps
         if answer.met:
             return answer.solution, problem.certificate("cg", steps, answer.residual, answer.condition)
@@ -132,6 +144,7 @@ class Problem:
     """A fit, and how an answer to it is judged."""
 
     features: KhatriRao
+    fast: KhatriRao  # the same in single precision
     target: Array
     right: Array  # F^T y
     size: float  # its norm
@@ -146,7 +159,13 @@ class Problem:
         features = KhatriRao(x, r)
         right = features.adjoint(target)
         size = float(features.xp.linalg.vector_norm(right)) or 1.0
-        return cls(features, target, right, size, penalty, tol, started)
+        return cls(features, _single(features, target), target, right, size, penalty, tol, started)
+
+    @contextmanager
+    def parallel(self, threads: int) -> Iterator[None]:
+        """Let products use so many threads inside this context."""
+        with self.features.parallel(threads), self.fast.parallel(threads):
+            yield
 
     def with_penalty(self, penalty: float) -> "Problem":
         """Return the problem for another penalty, its clock set to now."""
@@ -170,18 +189,19 @@ class Problem:
         n, p = self.features.shape
         return SolverError(f"{what} (n = {n}, p = d(d+1) = {p}, penalty = {self.penalty:g}); {advice}")
 
-    def single(self) -> KhatriRao:
-        """Return the features in single precision, or as they are where products could overflow it."""
-        xp, f = self.features.xp, self.features
-        # single precision ends at 1e38, and a product of three factors must stay below it
-        largest = math.prod(float(xp.max(xp.abs(part))) for part in (f.r, f.x, self.target))
-        return f.as_type(xp.float32) if largest < 1e12 else f
-
     def whitening(self) -> Array:
         """Return (R^T R/d + mu)^{-1}, (m x m): F^T F is close to (n/d) I (x) E[r r^T], so that it whitens that."""
         f, xp = self.features, self.features.xp
         sample = f.r.T @ f.r / f.shape_of_g[0]
         return xp.linalg.inv(sample + self.penalty * xp.eye(f.shape_of_g[1], dtype=f.r.dtype, device=f.device))
+
+
+def _single(features: KhatriRao, target: Array) -> KhatriRao:
+    """Return the features in single precision, or as they are where products could overflow it."""
+    xp = features.xp
+    # single precision ends at 1e38, and a product of three factors must stay below it
+    largest = math.prod(float(xp.max(xp.abs(part))) for part in (features.r, features.x, target))
+    return features.as_type(xp.float32) if largest < 1e12 else features
 
 
 def _check(method: str, penalty: float, tol: float) -> None:
@@ -193,36 +213,35 @@ def _check(method: str, penalty: float, tol: float) -> None:
         raise ValueError(f"tol must be > 0, got {tol}")
 
 
-def _iterate(problem: Problem, max_steps: int, patience: int | None, threads: int) -> Iteration:
+def _iterate(problem: Problem, max_steps: int, patience: int | None, start: Array | None) -> Iteration:
     """Run conjugate gradients on the normal equations (n >= p) or on the dual system (n < p)."""
-    features, penalty, xp = problem.features, problem.penalty, problem.features.xp
-    fast = problem.single()
+    features, fast, penalty, xp = problem.features, problem.fast, problem.penalty, problem.features.xp
     precision = fast.x.dtype
-    with fast.parallel(threads):
-        if features.shape[0] >= features.shape[1]:
-            whiten = problem.whitening()
-            return conjugate_gradients(
-                lambda g: features.normal(g) + penalty * g,
-                lambda g: xp.astype(fast.normal(xp.astype(g, precision)), g.dtype) + penalty * g,
-                lambda g: g @ whiten,
-                problem.right,
-                measure=problem.relative,
-                tol=problem.tol,
-                max_steps=max_steps,
-                patience=patience,
-            )
-        # the dual system keeps g = F^T a in the row space, where the minimum-norm solution lives
-        rows = features.row_norms() + penalty
-        answer = conjugate_gradients(
-            lambda a: features.forward(features.adjoint(a)) + penalty * a,
-            lambda a: xp.astype(fast.forward(fast.adjoint(xp.astype(a, precision))), a.dtype) + penalty * a,
-            lambda a: a / rows,
-            problem.target,
-            measure=lambda residual: problem.relative(features.adjoint(residual)),
+    if features.shape[0] >= features.shape[1]:
+        whiten = problem.whitening()
+        return conjugate_gradients(
+            lambda g: features.normal(g) + penalty * g,
+            lambda g: xp.astype(fast.normal(xp.astype(g, precision)), g.dtype) + penalty * g,
+            lambda g: g @ whiten,
+            problem.right,
+            measure=problem.relative,
             tol=problem.tol,
             max_steps=max_steps,
             patience=patience,
+            start=start,
         )
+    # the dual system keeps g = F^T a in the row space, where the minimum-norm solution lives
+    rows = features.row_norms() + penalty
+    answer = conjugate_gradients(
+        lambda a: features.forward(features.adjoint(a)) + penalty * a,
+        lambda a: xp.astype(fast.forward(fast.adjoint(xp.astype(a, precision))), a.dtype) + penalty * a,
+        lambda a: a / rows,
+        problem.target,
+        measure=lambda residual: problem.relative(features.adjoint(residual)),
+        tol=problem.tol,
+        max_steps=max_steps,
+        patience=patience,
+    )
     return replace(answer, solution=features.adjoint(answer.solution))
 
 
