@@ -41,6 +41,16 @@ def test_curve_table_and_json(capsys):
     assert float(rows[0]["icl"]) == float("inf")
 
 
+def test_curve_at_a_dimension(capsys):
+    main(["curve", "--d", "20", "--tau", "1.5", "--kappa", "0.52", "--ridge", "0.01", "--format", "json"])
+    output = json.loads(capsys.readouterr().out)
+    (row,) = output["rows"]
+    assert output["note"].startswith("theory, d = 20, realised ratios")
+    assert row["kappa"] == 0.5
+    law = icl.theory.finite_size(d=20, tau=1.5, alpha=1, kappa=0.5, rho=0.01, ridge=0.01)
+    assert row["icl"] == float(law.icl)
+
+
 @pytest.mark.parametrize("alpha", ["1", "1,10"])
 def test_curve_writes_files(tmp_path, capsys, alpha):
     plot, out = tmp_path / "new folder" / "c.png", tmp_path / "c.csv"
@@ -56,10 +66,11 @@ def test_simulate(capsys):
     first = json.loads(capsys.readouterr().out)
     assert [row["n"] for row in first["rows"]] == [72, 288]
     row = first["rows"][1]
-    assert row["icl_theory"] == pytest.approx(
-        float(icl.theory.linear_attention(tau=2, alpha=1, kappa=0.5, rho=0.01, ridge=1e-6).icl)
-    )
-    assert abs(row["icl"] - row["icl_theory"]) < 4 * row["icl_se"] + row["icl_theory"] * 8 / 12
+    at = {"tau": 2, "alpha": 1, "kappa": 0.5, "rho": 0.01, "ridge": 1e-6}
+    for risk in ("icl", "idg", "train"):
+        assert row[f"{risk}_limit"] == pytest.approx(float(getattr(icl.theory.linear_attention(**at), risk)))
+        assert row[f"{risk}_theory"] == float(getattr(icl.theory.finite_size(d=12, **at), risk))
+    assert abs(row["icl"] - row["icl_theory"]) < 4 * row["icl_se"] + row["icl_theory"] / 12
     assert row["residual"] < 1e-8
     main(arguments)
     assert json.loads(capsys.readouterr().out) == first
@@ -83,7 +94,8 @@ def test_simulate_structured_tasks_and_longer_tests(capsys):
     assert row["icl"] == pytest.approx((runs[0].icl + runs[1].icl) / 2)
     law = icl.theory.task_covariance(tau=2, alpha=1, kappa=0.5, rho=0.01, ridge=1e-6, train=spectrum, test_alpha=2.0)
     for risk in ("icl", "idg", "train"):
-        assert row[f"{risk}_theory"] == pytest.approx(float(getattr(law, risk)))
+        assert row[f"{risk}_limit"] == pytest.approx(float(getattr(law, risk)))
+        assert f"{risk}_theory" not in row  # there is none at finite d for these tasks
     assert "gaussian tasks of covariance i^-1, 24 examples in a test prompt" in output["note"]
     main([*point, "--test-context-length", "24"])
     (row,) = json.loads(capsys.readouterr().out)["rows"]
@@ -92,6 +104,7 @@ def test_simulate_structured_tasks_and_longer_tests(capsys):
     assert row["train"] == plain["train"]
     assert row["icl"] < 0.95 * plain["icl"]
     assert row["icl_theory"] < 0.95 * plain["icl_theory"]
+    assert row["icl_limit"] < 0.95 * plain["icl_limit"]
 
 
 @pytest.fixture

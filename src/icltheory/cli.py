@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import tyro
 
-from icltheory.points import Point
+from icltheory.points import Floats, Point, Risk, ratios
 from icltheory.tables import Table
 
 Format = Literal["table", "csv", "json"]
@@ -79,11 +79,12 @@ def curve(
     kappa: Values = (0.5,),
     rho: Values = (0.01,),
     ridge: Values = (0.0,),
+    d: OptionalInt = None,
     format: Format = "table",
     out: OptionalPath = None,
     plot: OptionalPath = None,
 ) -> None:
-    """Print the theory of linear attention (d -> infinity) at every combination of the given values.
+    """Print the theory of linear attention, as d -> infinity or at a given d, at all combinations of values.
 
     Values are numbers (0.5, inf), lists (1,10,100) or ranges START:STOP:COUNT[:log].
 
@@ -95,18 +96,23 @@ def curve(
         kappa: Pretraining tasks / d; inf means a fresh task for every sequence.
         rho: Label-noise variance (the signal variance is 1).
         ridge: Penalty lambda, multiplied by n/d in the objective; 0 is ridgeless.
+        d: Token dimension: ratios are rounded to sizes, and the finite-size theory is evaluated there.
         format: Table for people, or CSV or JSON.
         out: Write the table there instead of to standard output.
         plot: Draw ICL (full) and IDG (dashed) error to this PNG, PDF or SVG file, against the longest list.
     """
-    from icltheory.theory import linear_attention
+    from icltheory.theory import finite_size, linear_attention
 
     t, a, k, r, penalty = np.array(list(itertools.product(tau, alpha, kappa, rho, ridge))).T
-    law = linear_attention(tau=t, alpha=a, kappa=k, rho=r, ridge=penalty)
+    if d is None:
+        law, where = linear_attention(tau=t, alpha=a, kappa=k, rho=r, ridge=penalty), "d -> infinity"
+    else:
+        law, where = finite_size(d=d, tau=t, alpha=a, kappa=k, rho=r, ridge=penalty), f"d = {d}, realised ratios"
+        t, a, k = ratios(d=d, tau=t, alpha=a, kappa=k, context_length=None, n_sequences=None, n_tasks=None)
     results = ("icl", "idg", "gap", "train", "effective_ridge", "converged")
     parameters = {"tau": t, "alpha": a, "kappa": k, "rho": r, "ridge": penalty}
     table = Table({**parameters, **{name: getattr(law, name) for name in results}})
-    _emit(table, format, out, "theory, d -> infinity; signal variance 1, x ~ N(0, I/d), penalty (n/d) ridge |Gamma|^2")
+    _emit(table, format, out, f"theory, {where}; signal variance 1, x ~ N(0, I/d), penalty (n/d) ridge |Gamma|^2")
     if plot is not None:
         from icltheory.figures.curves import plot_curves
 
@@ -155,7 +161,7 @@ def simulate(
     from icltheory.progress import progress
     from icltheory.prompts.covariance import power_law
     from icltheory.simulate.batch import Job, run_all
-    from icltheory.theory import task_covariance
+    from icltheory.theory import finite_size, task_covariance
 
     _check_counts(seed, seeds=seeds, workers=_workers(workers))
     points = [
@@ -186,13 +192,15 @@ def simulate(
     for i, point in enumerate(points):
         group = outcomes[i * seeds : (i + 1) * seeds]
         longer = None if test_context_length is None else test_context_length / d
-        law = task_covariance(**point.ratios(), train=spectrum, test_alpha=longer)
+        laws: dict[str, Risk[Floats]] = {"limit": task_covariance(**point.ratios(), train=spectrum, test_alpha=longer)}
+        if task_power is None:
+            laws["theory"] = finite_size(d=d, **point.ratios(), tasks=tasks, test_context_length=test_context_length)
         row: dict[str, Any] = {"n": point.n_sequences, "l": point.context_length, "k": point.n_tasks, **point.ratios()}
         for target in ("icl", "idg", "train"):
             values = np.array([getattr(outcome, target) for outcome in group])
             row[target] = values.mean()
             row[f"{target}_se"] = values.std(ddof=1) / math.sqrt(seeds) if seeds > 1 else math.nan
-            row[f"{target}_theory"] = float(getattr(law, target))
+            row |= {f"{target}_{name}": float(getattr(law, target)) for name, law in laws.items()}
         row["solver"] = "+".join(sorted({outcome.solver for outcome in group}))
         row["steps"] = max(outcome.steps for outcome in group)
         row["residual"] = max(outcome.residual for outcome in group)
@@ -202,7 +210,8 @@ def simulate(
         Table({name: np.array(values) for name, values in rows.items()}),
         format,
         out,
-        f"d = {d}, {seeds} seeds, {tasks} tasks{described}; realised sizes and ratios; _se: standard error over seeds",
+        f"d = {d}, {seeds} seeds, {tasks} tasks{described}; realised sizes and ratios; _se: standard error over seeds; "
+        "_limit: theory, d -> infinity" + ("; _theory: at this d" if task_power is None else ""),
     )
 
 
