@@ -1,4 +1,4 @@
-"""From the outcomes of repeated simulations to plotted means with their errors."""
+"""From the outcomes of repeated simulations to plotted means with their errors, and to the rows of a curve."""
 
 import math
 from collections.abc import Sequence
@@ -40,3 +40,13 @@ def mean_row(panel: str, point: Point, group: Sequence[Outcome], target: Literal
         n_sequences=point.n_sequences,
         seeds=len(values),
     )
+
+
+def pick(rows: Sequence[Row], panel: str, kind: str, *, across: str = "tau", **fields: object) -> list[Row]:
+    """Return the rows of one panel and kind with the given fields, in order of the parameter `across`."""
+    chosen = [
+        row
+        for row in rows
+        if row.panel == panel and row.kind == kind and all(getattr(row, k) == v for k, v in fields.items())
+    ]
+    return sorted(chosen, key=lambda row: getattr(row, across))

@@ -124,8 +124,8 @@ def _effective_ridge(u: Floats, kappa: Floats, x: Floats, ridge: Floats) -> tupl
         rest = np.where(u < 2.0, (1.0 - u) + u * xi * m, 1.0 - u * captured)
         return xi * rest - ridge, rest + u * xi * (m - xi * minus_derivative)
 
-    xi = _quadratic_root(u, ridge, 1.0 + x)
-    lowest = _quadratic_root(u, ridge, x)
+    xi = quadratic_root(u, ridge, 1.0 + x)
+    lowest = quadratic_root(u, ridge, x)
     for _ in range(_MAX_STEPS):
         value, slope = equation(xi)
         step = np.divide(value, slope, out=np.zeros_like(xi), where=(slope > 0) & (xi > 0))
@@ -139,7 +139,7 @@ def _effective_ridge(u: Floats, kappa: Floats, x: Floats, ridge: Floats) -> tupl
     return xi, ((below <= 0) & (above >= 0)) | exactly_zero
 
 
-def _quadratic_root(u: Floats, ridge: Floats, s: Floats) -> Floats:
+def quadratic_root(u: Floats, ridge: Floats, s: Floats) -> Floats:
     """Return the non-negative root of xi (1 - u + u xi/(xi + s)) = ridge, free of cancellation."""
     b = (1.0 - u) * s - ridge
     root = np.hypot(b, 2.0 * np.sqrt(ridge * s))

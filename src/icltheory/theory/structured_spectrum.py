@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from icltheory.points import Booleans, Floats
-from icltheory.theory.linear_attention import _quadratic_root as quadratic_root
+from icltheory.theory.linear_attention import quadratic_root
 
 _MAX_STEPS = 200
 _WIDTH = 1e-11  # relative half-width of the interval on which a root is certified

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from icltheory.figures.averages import pick
 from icltheory.figures.extensions.finite_size_claims import deviations
 from icltheory.figures.extensions.finite_size_data import FiniteSize
 from icltheory.figures.figure import Row
@@ -50,12 +51,12 @@ def plot(parameters: FiniteSize, rows: Sequence[Row]) -> "Picture":
 
 
 def _limit(ax: "Axes", rows: Sequence[Row], panel: str, across: str) -> None:
-    line = _pick(rows, panel, "theory", across, d=None)
+    line = pick(rows, panel, "theory", across=across, d=None)
     ax.plot([getattr(r, across) for r in line], [r.value for r in line], "--", color="black", lw=1, label="d → ∞")
 
 
 def _finite(ax: "Axes", rows: Sequence[Row], panel: str, across: str, d: int, colour: str) -> None:
-    line, points = (_pick(rows, panel, kind, across, d=d) for kind in ("theory", "simulation"))
+    line, points = (pick(rows, panel, kind, across=across, d=d) for kind in ("theory", "simulation"))
     ax.plot([getattr(r, across) for r in line], [r.value for r in line], color=colour, lw=1.4, label=f"d = {d}")
     ax.errorbar(
         [getattr(r, across) for r in points],
@@ -71,9 +72,7 @@ def _finite(ax: "Axes", rows: Sequence[Row], panel: str, across: str, d: int, co
 
 def _rate(ax: "Axes", rows: Sequence[Row]) -> None:
     for target, colour in (("icl", _COLOURS[1]), ("idg", _COLOURS[2])):
-        line, points = (
-            [r for r in _pick(rows, "D", kind, "d") if r.target == target] for kind in ("theory", "simulation")
-        )
+        line, points = (pick(rows, "D", kind, across="d", target=target) for kind in ("theory", "simulation"))
         limits = [float(getattr(linear_attention(**r.ratios()), target)) for r in line]
         ax.plot(
             [r.d or 0 for r in line],
@@ -99,15 +98,6 @@ def _rate(ax: "Axes", rows: Sequence[Row]) -> None:
     _plain_ticks(ax, sorted({r.d or 0 for r in rows if r.panel == "D" and r.kind == "simulation"}))
     ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.4]
     ax.set_yticks(ticks, [f"{tick:.0%}" for tick in ticks])
-
-
-def _pick(rows: Sequence[Row], panel: str, kind: str, across: str, **fields: int | None) -> list[Row]:
-    chosen = [
-        row
-        for row in rows
-        if row.panel == panel and row.kind == kind and all(getattr(row, k) == v for k, v in fields.items())
-    ]
-    return sorted(chosen, key=lambda row: getattr(row, across))
 
 
 def _plain_ticks(ax: "Axes", ticks: Sequence[float]) -> None:

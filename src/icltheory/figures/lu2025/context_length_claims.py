@@ -3,8 +3,9 @@
 import math
 from collections.abc import Sequence
 
+from icltheory.figures.averages import pick
 from icltheory.figures.figure import Claim, Row
-from icltheory.figures.lu2025.context_length_data import PANELS, ContextLength, curves, pick
+from icltheory.figures.lu2025.context_length_data import PANELS, ContextLength, curves
 from icltheory.figures.published import LU2025, LU2025_FIG2, LU2025_FIG2_D, LU2025_FIG2_KAPPA, LU2025_FIG2_RUNS
 from icltheory.theory import limits, linear_attention, stationary_points
 
@@ -112,7 +113,7 @@ def _claim_growth(rows: Sequence[Row]) -> Claim:
 def _claim_theory(rows: Sequence[Row]) -> Claim:
     worst, worst_row, largest, count = -math.inf, rows[0], 0.0, 0
     for panel in PANELS:
-        for row in pick(rows, panel.name, "simulation"):
+        for row in pick(rows, panel.name, "simulation", across="alpha"):
             if abs(row.kappa / min(row.tau, 1.0) - 1) < 0.05 and row.alpha > RESOLVED * (row.d or 1) ** 2:
                 continue
             law = linear_attention(tau=row.tau, alpha=row.alpha, kappa=row.kappa, rho=row.rho, ridge=row.ridge)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from icltheory.figures.averages import by_point, mean_row
+from icltheory.figures.averages import by_point, mean_row, pick
 from icltheory.figures.figure import Row
 from icltheory.figures.published import LU2025_FIG2, LU2025_FIG2_D, LU2025_FIG2_KAPPA, LU2025_FIG2_RUNS
 from icltheory.points import Point
@@ -128,17 +128,7 @@ def _published_rows() -> list[Row]:
     ]
 
 
-def pick(rows: Sequence[Row], panel: str, kind: str, **fields: float) -> list[Row]:
-    """Return the rows of one panel and kind with the given fields, in order of alpha."""
-    chosen = [
-        row
-        for row in rows
-        if row.panel == panel and row.kind == kind and all(getattr(row, k) == v for k, v in fields.items())
-    ]
-    return sorted(chosen, key=lambda row: row.alpha)
-
-
 def curves(rows: Sequence[Row], panel: str) -> list[list[Row]]:
     """Return the simulated curves of a panel, one for each kappa in increasing order."""
-    kappas = sorted({row.kappa for row in pick(rows, panel, "simulation")})
-    return [pick(rows, panel, "simulation", kappa=kappa) for kappa in kappas]
+    kappas = sorted({row.kappa for row in pick(rows, panel, "simulation", across="alpha")})
+    return [pick(rows, panel, "simulation", kappa=kappa, across="alpha") for kappa in kappas]

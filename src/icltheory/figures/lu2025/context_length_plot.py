@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from icltheory.figures.averages import pick
 from icltheory.figures.figure import Row
-from icltheory.figures.lu2025.context_length_data import PANELS, ContextLength, Panel, curves, pick
+from icltheory.figures.lu2025.context_length_data import PANELS, ContextLength, Panel, curves
 from icltheory.figures.published import LU2025_FIG2_D
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def plot(parameters: ContextLength, rows: Sequence[Row]) -> "Picture":
 def _draw(ax: "Axes", rows: Sequence[Row], panel: Panel, d: int) -> None:
     for curve, colour in zip(curves(rows, panel.name), _COLOURS, strict=True):
         kappa = curve[0].kappa
-        line = pick(rows, panel.name, "theory", kappa=kappa)
+        line = pick(rows, panel.name, "theory", kappa=kappa, across="alpha")
         ax.plot(
             [row.alpha for row in line],
             [row.value for row in line],
@@ -58,7 +59,7 @@ def _draw(ax: "Axes", rows: Sequence[Row], panel: Panel, d: int) -> None:
             color=colour,
             zorder=3,
         )
-        for best in pick(rows, f"{panel.name} optimum", "theory", kappa=kappa):
+        for best in pick(rows, f"{panel.name} optimum", "theory", kappa=kappa, across="alpha"):
             # above the curve, pointing down at it
             ax.plot(
                 best.alpha,
@@ -70,7 +71,7 @@ def _draw(ax: "Axes", rows: Sequence[Row], panel: Panel, d: int) -> None:
                 zorder=4,
                 clip_on=True,
             )
-    crosses = pick(rows, panel.name, "published")
+    crosses = pick(rows, panel.name, "published", across="alpha")
     ax.plot([r.alpha for r in crosses], [r.value for r in crosses], "x", color="black", ms=5, mew=1, zorder=5)
     kind = "fresh tasks" if panel.target == "icl" else "pretraining tasks"
     ax.set_title(

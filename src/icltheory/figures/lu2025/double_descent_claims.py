@@ -4,8 +4,9 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from icltheory.figures.averages import pick
 from icltheory.figures.figure import Claim, Row
-from icltheory.figures.lu2025.double_descent_data import PEAK_STEPS, RIDGES, DoubleDescent, pick
+from icltheory.figures.lu2025.double_descent_data import PEAK_STEPS, RIDGES, DoubleDescent
 from icltheory.figures.published import (
     LU2025,
     LU2025_FIG1,

@@ -162,13 +162,3 @@ def _published_rows() -> list[Row]:
         for (target, alpha), values in LU2025_FIG1.items()
         for tau, value in zip(LU2025_FIG1_TAU, values, strict=True)
     ]
-
-
-def pick(rows: Sequence[Row], panel: str, kind: str, **fields: float | str) -> list[Row]:
-    """Return the rows of one panel and kind with the given fields, in order of tau."""
-    chosen = [
-        row
-        for row in rows
-        if row.panel == panel and row.kind == kind and all(getattr(row, k) == v for k, v in fields.items())
-    ]
-    return sorted(chosen, key=lambda row: row.tau)

@@ -1,12 +1,13 @@
 """Double descent (Lu et al. 2025, Fig. 1): the picture."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from icltheory.figures.averages import pick
 from icltheory.figures.figure import Row
-from icltheory.figures.lu2025.double_descent_data import ALPHAS, PEAK_ALPHA, RIDGE_ALPHA, RIDGES, DoubleDescent, pick
+from icltheory.figures.lu2025.double_descent_data import ALPHAS, PEAK_ALPHA, RIDGE_ALPHA, RIDGES, DoubleDescent
 from icltheory.figures.published import LU2025_FIG1_D
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def plot(parameters: DoubleDescent, rows: Sequence[Row]) -> "Picture":
     return picture
 
 
-def _draw(ax: "Axes", rows: Sequence[Row], panel: str, label: str, colour: str, **fields: float) -> None:
+def _draw(ax: "Axes", rows: Sequence[Row], panel: str, label: str, colour: str, **fields: Any) -> None:
     line = pick(rows, panel, "theory", **fields)
     points = pick(rows, panel, "simulation", **fields)
     # a gap at tau = 1 where the curve diverges
