@@ -1,6 +1,8 @@
 """The feature matrix of linear attention as an operator: row i is the Kronecker product of x_i and r_i."""
 
 import itertools
+import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,6 +17,20 @@ _DEVICE_BYTES = 1 << 28  # the same on an accelerator, where a block must keep a
 _PANELS = 8  # groups of rows summed separately, whatever the number of threads, so that sums do not depend on it
 _KERNEL = 1_000_000  # multiplications in a product small enough for a kernel of OpenBLAS that is a fifth faster
 _SLICE = 96  # rows in such a product; short sums also round less
+
+
+class _Scratch(threading.local):
+    """Arrays that every block writes over, a set for each thread: fresh ones would be mapped in page by page."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Array] = {}
+
+    def array(self, name: str, shape: Sequence[int], like: Array) -> Array:
+        """Return the array of that name, of any content, in the shape wanted."""
+        size = math.prod(shape)
+        if name not in self.held or self.held[name].size < size:
+            self.held[name] = np.empty(size, like.dtype)
+        return self.held[name][:size].reshape(shape)
 
 
 class KhatriRao:
@@ -55,6 +71,7 @@ class KhatriRao:
         self._slice = min(_SLICE, rows) if small else rows
         self._rows = rows // self._slice * self._slice
         self._map: Callable[..., Any] = map
+        self._scratch = _Scratch()
         # panels of whole slices but for the last
         slices = -(-self.shape[0] // self._slice)
         panels = min(_PANELS, -(-self.shape[0] // self._rows)) if self.on_host else 1
@@ -134,12 +151,18 @@ class KhatriRao:
             yield self.xp.reshape(x[:, :, None] * r[:, None, :], (x.shape[0], -1))
 
     def _fitted(self, x: Array, r: Array, g: Array) -> Array:
-        return self.xp.vecdot(x @ g, r)
+        """Return x_i^T g r_i for every row of a block."""
+        if not self.on_host:
+            return self.xp.vecdot(x @ g, r)
+        return np.vecdot(np.matmul(x, g, out=self._scratch.array("rows", r.shape, r)), r)
 
     def _gathered(self, x: Array, r: Array, u: Array) -> Array:
-        """Return the sum of u_i x_i r_i^T over the slices of a block."""
-        parts = self.xp.matrix_transpose(x) @ (r * u[:, :, None])
-        return parts[0, :, :] if parts.shape[0] == 1 else self.xp.sum(parts, axis=0)
+        """Return the sum of u_i x_i r_i^T over a block."""
+        if not self.on_host:
+            return self.xp.sum(self.xp.matrix_transpose(x) @ (r * u[:, :, None]), axis=0)
+        weighted = np.multiply(r, u[:, :, None], out=self._scratch.array("rows", r.shape, r))
+        parts = self._scratch.array("parts", (len(x), x.shape[2], r.shape[2]), r)
+        return np.sum(np.matmul(x.transpose(0, 2, 1), weighted, out=parts), axis=0)
 
     def _run(self, panel: Callable[[int], Any]) -> list[Any]:
         return list(self._map(panel, range(len(self._panels))))
