@@ -1,6 +1,7 @@
 """Finite-size theory: its closed forms against dense matrices and samples, its predictions against simulation."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from icltheory.prompts.sampling import sample_summaries
 from icltheory.prompts.tasks import draw_tasks, moments_of_law, moments_of_tasks
 from icltheory.simulate.batch import Job, run_all
 from icltheory.simulate.error import prompt_moments
-from icltheory.theory.feature_scale import Prompt, scale_law
+from icltheory.theory.feature_scale import Prompt, _causes, scale_law
 from icltheory.theory.mean_spectrum import mean_spectrum, spectrum_of
 from icltheory.theory.prompt_resolvent import fresh, seen, systematic_error, traces
 
@@ -112,6 +113,81 @@ def test_scale_law_against_sampled_prompts(law, kappa, alpha):
     assert p @ (s - 1) ** 2 == pytest.approx(variance, rel=6 / d)
     assert p @ ours.residual == pytest.approx(mean, rel=0.02)
     assert (ours.residual[1] - ours.residual[0]) / (s[1] - s[0]) == pytest.approx(slope, abs=0.08 * mean)
+
+
+XI = 0.4
+
+
+def blocks(w, length, rho):
+    """Return G and Gamma_0 on the context of given tasks, but for terms of relative order 1/d, and x."""
+    d = w.shape[1]
+    a, x = w.T @ w / len(w), (1 + rho) * d / length
+    body = (1 + 1 / length) * a + x * np.eye(d)
+    return np.linalg.inv(body + XI * np.eye(d)), a @ np.linalg.inv(body), x
+
+
+def causes(w, law, length, rho):
+    d, tasks = w.shape[1], spectrum_of(moments_of_tasks(w), rho)
+    if law == "gaussian":  # the law's spread of norms, not that of one draw
+        tasks = replace(tasks, signal=1.0, signal_squared=1.0 + 2.0 / d)
+    return _causes(Prompt(d=d, context_length=length, n_tasks=len(w), rho=rho, spectrum=tasks), XI)
+
+
+@pytest.mark.parametrize("rho", [0.05, 1.5])
+@pytest.mark.parametrize("alpha", [0.7, 4.0])
+def test_fluctuations_by_the_label_sums(rho, alpha):
+    """All but the label sums at its mean: with many examples the next order is small."""
+    d, draws, rng = 300, 400_000, np.random.default_rng(0)
+    length = round(alpha * d)
+    w = draw_tasks(200, d, "sphere", rng)
+    g, b, x = blocks(w, length, rho)
+    a = w.T @ w / len(w)
+    signal, noise, cross = rng.standard_normal((3, draws))  # sums of g^2, e^2 and g e are near normal
+    gg, ee, ge = 1 + signal * (2 / length) ** 0.5, 1 + noise * (2 / length) ** 0.5, cross / length**0.5
+    along, power = gg + rho**0.5 * ge, (gg + 2 * rho**0.5 * ge + rho * ee) / (1 + rho)
+    q = along**2 * np.trace(a @ g) / d + power * x * np.trace(g) / d
+    left = (np.trace(a @ b @ b) * along**2 - 2 * np.trace(a @ b) * along + power * x * np.trace(b @ b)) / d
+    ours = causes(w, "sphere", length, rho)[0]
+    assert ours == pytest.approx((q.var(), np.cov(q, left)[0, 1]), rel=0.01 + 4 / length)
+
+
+@pytest.mark.parametrize("kappa", [0.3, 1.0])
+@pytest.mark.parametrize("alpha", [0.7, 4.0])
+def test_fluctuations_by_the_noise_of_the_context(kappa, alpha):
+    """Exact for Gaussian z in the directions that are left: covariances of quadratic forms, task by task."""
+    d, rho, length = 200, 0.2, round(200 * alpha)
+    w = draw_tasks(round(kappa * d), d, "sphere", np.random.default_rng(1))
+    g, b, x = blocks(w, length, rho)
+    variances, covariances = [], []
+    for task in w[:40]:
+        across = np.eye(d) - np.outer(task, task) / d  # z has no part along the task
+        linear, quadratic = 2 * x**0.5 * across @ g @ task / d, x * across @ g @ across / d
+        left_linear = -2 * x**0.5 * across @ b @ (task - b @ task) / d
+        left_quadratic = x * across @ b @ b @ across / d
+        variances.append(linear @ linear + 2 * np.sum(quadratic**2))
+        covariances.append(linear @ left_linear + 2 * np.sum(quadratic * left_quadratic))
+    ours = causes(w, "sphere", length, rho)[1]
+    assert ours[0] == pytest.approx(np.mean(variances), rel=0.02)
+    assert ours[1] == pytest.approx(np.mean(covariances), rel=0.03)
+
+
+@pytest.mark.parametrize("law", ["sphere", "gaussian"])
+@pytest.mark.parametrize("kappa", [0.4, 1.5])
+def test_fluctuations_by_the_choice_of_the_task(law, kappa):
+    d, rho, length = 80, 0.2, 400
+    rng, measured, ours = np.random.default_rng(2), [], []
+    for _ in range(round(100 / kappa)):
+        w = draw_tasks(round(kappa * d), d, law, rng)
+        g, b, x = blocks(w, length, rho)
+        size = np.einsum("ij,ij->i", w, w) / d
+        left = w - w @ b.T
+        q = np.einsum("ij,jk,ik->i", w, g, w) / d + (size + rho) / (1 + rho) * x * np.trace(g) / d
+        rest = np.einsum("ij,ij->i", left, left) / d + (size + rho) / (1 + rho) * x * np.trace(b @ b) / d
+        measured.append(np.cov(q, rest)[0])
+        ours.append(causes(w, law, length, rho)[2])
+    errors = np.std(measured, axis=0) / math.sqrt(len(measured))
+    mean = np.mean(measured, axis=0)
+    assert np.all(np.abs(np.mean(ours, axis=0) - mean) < 4 * errors + 4 / d * np.abs(mean))
 
 
 SAMPLE = [  # (d, tau, alpha, kappa, rho, ridge, tasks, repetitions)

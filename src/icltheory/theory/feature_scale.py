@@ -62,7 +62,7 @@ def scale_law(prompt: Prompt, xi: float, trace: float, floor: float) -> ScaleLaw
     floor : float
         Mean squared residual of the best linear predictor, noise included.
     """
-    variance, covariance = _fluctuations(prompt, xi)
+    variance, covariance = (sum(parts) for parts in zip(*_causes(prompt, xi), strict=True))
     variance, covariance = variance / trace**2, covariance / trace
     error = floor - prompt.rho
     # s = |x|^2 Q/trace, squared residual = rho + |x|^2 D, |x|^2 independent of (Q, D) with variance 2/d
@@ -73,8 +73,8 @@ def scale_law(prompt: Prompt, xi: float, trace: float, floor: float) -> ScaleLaw
     return ScaleLaw(scale=scale, probability=probability, residual=floor + slope * (scale - 1.0))
 
 
-def _fluctuations(prompt: Prompt, xi: float) -> tuple[float, float]:
-    """Return var Q and cov(Q, D)."""
+def _causes(prompt: Prompt, xi: float) -> tuple[tuple[float, float], tuple[float, float], tuple[float, float]]:
+    """Return (var Q, cov(Q, D)) by cause: the label sums, the noise z of the context, the choice of the task."""
     d, length, rho, tasks = prompt.d, prompt.context_length, prompt.rho, prompt.spectrum
     a, signal = tasks.value, tasks.signal
 
@@ -88,11 +88,15 @@ def _fluctuations(prompt: Prompt, xi: float) -> tuple[float, float]:
     t, p = trd(a * g), trd(a * b * (1.0 - b))
     noise_g, noise_b = x * trd(g), x * trd(b * b)
     first, second = (2.0 + rho / signal) / length, 2.0 / length
-    variance = 4.0 * t * t * first + 4.0 * t * noise_g * second + noise_g**2 * second
-    covariance = -4.0 * t * p * first + 2.0 * (t * noise_b - p * noise_g) * second + noise_g * noise_b * second
-    # the terms linear in z, whose part along w is among the label sums, and those quadratic in z
-    variance += 4.0 * x / d * (trd(a * g * g) - t * t) + 2.0 * x * x / d * trd(g * g)
-    covariance += -4.0 * x / d * (trd(a * g * (1.0 - b) * b) - t * p) + 2.0 * x * x / d * trd(g * b * b)
+    labels = (
+        4.0 * t * t * first + 4.0 * t * noise_g * second + noise_g**2 * second,
+        -4.0 * t * p * first + 2.0 * (t * noise_b - p * noise_g) * second + noise_g * noise_b * second,
+    )
+    # terms linear in z, whose part along w is among the label sums, and terms quadratic in z
+    noise = (
+        4.0 * x / d * (trd(a * g * g) - t * t) + 2.0 * x * x / d * trd(g * g),
+        -4.0 * x / d * (trd(a * g * (1.0 - b) * b) - t * p) + 2.0 * x * x / d * trd(g * b * b),
+    )
     # The choice of the task: w^T f w/d, f a resolvent that contains w itself. Without w it fluctuates as for an
     # independent task; Sherman and Morrison put w back, which shrinks the fluctuation.
     spread = tasks.signal_squared - signal**2
@@ -106,7 +110,7 @@ def _fluctuations(prompt: Prompt, xi: float) -> tuple[float, float]:
     q = with_g**2 * g + noise_g * per_signal
     h_squared = with_h**2 * h * h - 2.0 * with_h**3 * trd(h * h) * h * d / prompt.n_tasks
     leftover = x * x * h_squared + noise_b * per_signal
-    return variance + cov(q, q), covariance + cov(q, leftover)
+    return labels, noise, (cov(q, q), cov(q, leftover))
 
 
 def _gamma_nodes(shape: float) -> tuple[Floats, Floats]:
