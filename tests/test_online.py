@@ -14,7 +14,7 @@ from icltheory.prompts.tasks import draw_tasks
 from icltheory.simulate.error import prompt_moments
 from icltheory.simulate.online import DivergenceError, _advance, _sequences
 from icltheory.theory.online_dynamics import gauss_rule
-from icltheory.theory.online_finite import finite_modes, finite_noise
+from icltheory.theory.online_finite import finite_modes, finite_noise, mean_task
 
 POINT = {"alpha": 1.0, "kappa": 0.5, "rho": 0.1}
 
@@ -295,7 +295,7 @@ def test_steps_leave_their_input_alone():
 
 def test_finite_modes_have_the_exact_moments_of_a_prompt():
     d, length, rho = 20, 30, 0.2
-    modes = finite_modes(8, d, length / d, 0.5, rho, 0.0)
+    modes = finite_modes(d, length / d, 0.5, rho, 0.0)
     _, fresh = prompt_moments(icl.prompts.moments_of_law("sphere", d), length, rho)
     tasks = draw_tasks(10, d, "sphere", np.random.default_rng(0))
     a, seen = prompt_moments(icl.prompts.moments_of_tasks(tasks), length, rho)
@@ -305,6 +305,51 @@ def test_finite_modes_have_the_exact_moments_of_a_prompt():
     assert d * modes.weight @ modes.a == pytest.approx(np.trace(a), rel=1e-13)
     assert d * modes.weight @ modes.fresh_a == pytest.approx(d, rel=1e-13)
     assert (modes.second[-1], modes.fresh_second[-1]) == pytest.approx((seen[-1, -1], fresh[-1, -1]))
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("kappa", [0.5, 2.0])
+def test_the_mean_task_against_drawn_tasks(kappa, ridge):
+    """The mean of Gamma with and without the coupling to the last feature, dense and averaged over draws."""
+    d, length, rho = 60, 90, 0.2
+    shift = mean_task(30, d, length / d, kappa, rho, ridge)
+
+    def error(a, r, elapsed, tested):
+        rates, basis = np.linalg.eigh(r)
+        gamma = a @ basis @ np.diag((1 - np.exp(-(rates + ridge) * elapsed)) / (rates + ridge)) @ basis.T
+        return (np.trace(gamma @ tested[1] @ gamma.T) - 2 * np.trace(gamma @ tested[0].T)) / d
+
+    for elapsed in (0.3, 3.0):
+        found = []
+        for seed in range(80):
+            tasks = draw_tasks(round(kappa * d), d, "sphere", np.random.default_rng(seed))
+            seen = prompt_moments(icl.prompts.moments_of_tasks(tasks), length, rho)
+            fresh = prompt_moments(icl.prompts.moments_of_law("sphere", d), length, rho)
+            a, r = (array.copy() for array in seen)
+            a[:, d] = r[d, :d] = r[:d, d] = 0
+            found.append([error(*seen, elapsed, seen) - error(a, r, elapsed, (a, r))])
+            found[-1].append(error(*seen, elapsed, fresh) - error(a, r, elapsed, fresh))
+        mean, spread = np.mean(found, axis=0), np.std(found, axis=0) / math.sqrt(80)
+        assert np.all(np.abs(shift(elapsed) - mean) < 4 * spread + 0.01 * np.abs(mean))
+        assert abs(mean[0]) > 20 * spread[0]
+
+
+def test_the_error_of_the_mean_task_feeds_the_noise(monkeypatch):
+    """A constant error c that the modes do not hold adds c at once, and its noise by and by."""
+    import sys
+
+    module = sys.modules["icltheory.theory.online"]
+    point = {"t": [1e-6, 5.0], "step_size": 0.6, "alpha": 1.0, "kappa": 0.5, "rho": 0.1, "d": 40}
+    curves = []
+    for c in (0.0, 0.1):
+        monkeypatch.setattr(module, "mean_task", lambda *_arguments, c=c: lambda _elapsed: (c, c))
+        curves.append(icl.theory.online(**point))
+    added = curves[1].idg - curves[0].idg
+    assert added[0] == pytest.approx(0.1, rel=1e-4)
+    assert added[1] > 0.2  # f = .63: by 1/(1 - f) in the end
+    assert curves[1].gap == pytest.approx(
+        curves[0].gap + (curves[1].icl_noise - curves[1].idg_noise) - (curves[0].icl_noise - curves[0].idg_noise)
+    )
 
 
 def shared_component(tasks, basis, x, m, v):
@@ -330,7 +375,7 @@ def test_the_covariance_by_shared_components(kappa, x):
         a = np.maximum(a, 0.0)
         mean, variance = 0.8 * a / (a + 0.5), 0.3 + 0.2 * a / (1 + a)
         modes = replace(
-            finite_modes(2, d, alpha, kappa, rho, 0.0),
+            finite_modes(d, alpha, kappa, rho, 0.0),
             weight=np.full(d + 1, 1 / d),
             a=np.append(a, 0.0),
             second=np.append(a + x, 0.0),

@@ -125,11 +125,19 @@ def constant_rate(modes: Modes, t: Floats, rate: float) -> tuple[Floats, Floats]
     return m * (1.0 - left), (modal @ vectors.T) / root - (m * left) ** 2
 
 
-def varying_rate(modes: Modes, t: Floats, rate: Callable[[float], float], noise: Noise) -> tuple[Floats, Floats]:
-    r"""Return means and variances, shape (times, N), for a rate h(t) and sorted times, by numerical integration.
+def varying_rate(
+    modes: Modes,
+    t: Floats,
+    rate: Callable[[float], float],
+    noise: Noise,
+    excess: Callable[[float], float] = lambda _elapsed: 0.0,
+) -> tuple[Floats, Floats, Floats]:
+    r"""Return (int h, means, variances) for a rate h(t) and sorted times, by numerical integration.
 
     .. math:: m = \frac{a}{R+\lambda} \big(1 - e^{-(R+\lambda) \int h}\big) , \qquad
               \dot v = -2h (R+\lambda)\, v + h^2\, E (y - \hat y)^2 r_a^2 .
+
+    The means and variances have shape (times, N). `excess` is an error, a function of int h, that the modes leave out.
     """
     from scipy.integrate import solve_ivp
 
@@ -138,7 +146,9 @@ def varying_rate(modes: Modes, t: Floats, rate: Callable[[float], float], noise:
     def velocity(time: float, state: Floats) -> Floats:
         h, variance = rate(float(time)), state[1:]
         mean = -target * np.expm1(-decay * state[0])
-        change: Floats = np.r_[h, -2.0 * h * decay * variance + h**2 * noise(mean, variance)]
+        change: Floats = np.r_[
+            h, -2.0 * h * decay * variance + h**2 * (noise(mean, variance) + excess(state[0]) * modes.second)
+        ]
         return change
 
     states = np.zeros((len(t), 1 + len(target)))
@@ -153,7 +163,7 @@ def varying_rate(modes: Modes, t: Floats, rate: Callable[[float], float], noise:
                 "step_size(t) is piecewise smooth and below the edge of stability"
             )
         states = solution.y.T
-    return -target * np.expm1(-decay * states[:, :1]), states[:, 1:]
+    return states[:, 0], -target * np.expm1(-decay * states[:, :1]), states[:, 1:]
 
 
 def errors(modes: Modes, mean: Floats, variance: Floats) -> Floats:

@@ -1,19 +1,23 @@
 """One-pass training at finite d: what the limit leaves out of order 1/d, for tasks on the sphere."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from icltheory.points import Floats
+from icltheory.theory.mean_spectrum import mean_spectrum
 from icltheory.theory.online_dynamics import Modes, Noise, gauss_rule
 
 
-def finite_modes(order: int, d: int, alpha: float, kappa: float, rho: float, ridge: float) -> Modes:
+def finite_modes(d: int, alpha: float, kappa: float, rho: float, ridge: float) -> Modes:
     r"""Return the modes at dimension d: exact second moments of a context, and its last feature as one more direction.
 
     With l = alpha d examples a task feature has :math:`R = (1 + 1/l) a + x`; the last feature, the mean squared label,
-    has :math:`R = (1+\rho)^2 (1 + 2/l)` and says nothing about a task (its covariance with the mean of the pretraining
-    tasks is left out).
+    has :math:`R = (1+\rho)^2 (1 + 2/l)`; what it says about the tasks is in `mean_task`. The eigenvalues a are those of
+    k tasks on the sphere, averaged over their draws to order 1/d.
     """
-    a, weight = gauss_rule(kappa, order)
+    tasks = mean_spectrum("sphere", d, np.round(kappa * d), rho)
+    a, weight = tasks.value, tasks.weight / d
     length, x, one = alpha * d, (1.0 + rho) / alpha, np.ones_like(a)
     last = (1.0 + rho) ** 2 * (1.0 + 2.0 / length)
     return Modes(
@@ -25,6 +29,47 @@ def finite_modes(order: int, d: int, alpha: float, kappa: float, rho: float, rid
         rho=rho,
         ridge=ridge,
     )
+
+
+def mean_task(
+    order: int, d: int, alpha: float, kappa: float, rho: float, ridge: float
+) -> Callable[[float], tuple[float, float]]:
+    r"""Return what the mean of the k tasks adds to the IDG and to the ICL error, as a function of int h.
+
+    The last feature is nearly constant, so that its weights learn :math:`h = (1+\rho)\,\bar w`, the mean task times
+    the label power: of order 1/k in the errors. With the features along h and the last one as coordinates, R is an
+    arrow matrix, :math:`A = [\mathrm{diag}(a), h]`, the mean of :math:`\Gamma` is
+    :math:`M = A (R+\lambda)^{-1} (1 - e^{-(R+\lambda)\int h})`, and its error
+    :math:`\frac1d \mathrm{tr}(M R_t M^\top - 2 M A_t^\top)`; that of the decoupled modes is taken off. On average
+    over draws h has squared components :math:`(1+\rho)^2 a/k` in the eigenbasis of :math:`A_k`.
+    """
+    if np.isinf(kappa):
+        return lambda _elapsed: (0.0, 0.0)
+    a, weight = gauss_rule(kappa, order)
+    length, x = alpha * d, (1.0 + rho) / alpha
+    body, last = x + (1.0 + 1.0 / length) * a, (1.0 + rho) ** 2 * (1.0 + 2.0 / length)
+    h = (1.0 + rho) * np.sqrt(a * weight / kappa)
+    r = np.diag(np.append(body, last))
+    r[:-1, -1] = r[-1, :-1] = (1.0 + 2.0 / length) * h
+    known = np.column_stack([np.diag(a), h])
+    rates, basis = np.linalg.eigh(r)
+    seen = known @ basis
+    fresh_body = x + 1.0 + 1.0 / length
+
+    def shift(elapsed: float) -> tuple[float, float]:
+        mean = (seen * _learned(rates + ridge, elapsed)) @ basis.T
+        alone = a * _learned(body + ridge, elapsed)
+        idg = np.sum((mean @ r - 2.0 * known) * mean) - np.sum((body * alone - 2.0 * a) * alone)
+        squares = fresh_body * (np.sum(mean[:, :-1] ** 2) - np.sum(alone**2)) + last * np.sum(mean[:, -1] ** 2)
+        icl = squares - 2.0 * (np.trace(mean[:, :-1]) - np.sum(alone))
+        return float(idg) / d, float(icl) / d
+
+    return shift
+
+
+def _learned(rate: Floats, elapsed: float) -> Floats:
+    share: Floats = -np.expm1(-rate * elapsed) / rate
+    return share
 
 
 def finite_noise(modes: Modes, d: int, alpha: float, kappa: float) -> Noise:

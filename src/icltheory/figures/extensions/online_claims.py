@@ -61,13 +61,12 @@ def _predict(rows: Sequence[OnlineRow], *, finite: bool) -> list[float]:
     return laws
 
 
-def _allowed(row: OnlineRow, error: float, law: float, limit: float) -> float:
+def _allowed(error: float, law: float, limit: float) -> float:
     """Return how far simulation may be from theory at the same d.
 
-    The theory is of first order in 1/d: the square of what that order contributes stands for the next. With few tasks
-    it leaves out how their spectrum and mean differ from the limit, relative order 1/k.
+    The theory is of first order in 1/d: the square of what that order contributes stands for the next.
     """
-    return 4.0 * error + ((law / limit - 1.0) ** 2 + 1.0 / (row.kappa * (row.d or 1))) * law
+    return 4.0 * error + (law / limit - 1.0) ** 2 * law
 
 
 def _pooled(points: Sequence[OnlineRow]) -> list[float]:
@@ -86,7 +85,7 @@ def _claim_theory(rows: Sequence[OnlineRow]) -> Claim:
     worst, worst_row, largest, from_limit = -math.inf, points[0], 0.0, 0.0
     laws = _predict(points, finite=True), _predict(points, finite=False)
     for row, error, law, limit in zip(points, standard, *laws, strict=True):
-        used = abs(row.value - law) / _allowed(row, error, law, limit)
+        used = abs(row.value - law) / _allowed(error, law, limit)
         if used > worst:
             worst, worst_row = used, row
         largest, from_limit = max(largest, abs(row.value / law - 1)), max(from_limit, abs(row.value / limit - 1))
@@ -94,8 +93,8 @@ def _claim_theory(rows: Sequence[OnlineRow]) -> Claim:
         statement="The learning curves of one-pass training follow two equations a mode of the task covariance, for "
         "constant step sizes up to .7 of the edge and for a schedule, few tasks or endlessly many",
         source=OWN,
-        expected="|simulation - theory at this d| < 4 standard errors (its own, or its panel's) + (1/k + c^2) theory, "
-        "with k tasks and c the relative difference that finite d makes in the theory (which is of first order in 1/d)",
+        expected="|simulation - theory at this d| < 4 standard errors (its own, or its panel's) + c^2 theory, "
+        "with c the relative difference that finite d makes in the theory (which is of first order in 1/d)",
         measured=f"worst of {len(points)} points uses {worst:.0%} of the allowance ({worst_row.target.upper()}, "
         f"t = {worst_row.t:.3g}, kappa = {worst_row.kappa:g}, step {worst_row.step_size:.3g}); largest deviation "
         f"{largest:.1%} (from the limit: {from_limit:.1%}) at d = {worst_row.d}",
@@ -199,7 +198,7 @@ def _claim_price(rows: Sequence[OnlineRow]) -> Claim:
     schedule, _ = _late_pair(rows)
     best, fit = float(best_schedule_error(np.array([schedule.t]))[0]), best_ridge(schedule.t)[1]
     (law,), (limit,) = _predict([schedule], finite=True), _predict([schedule], finite=False)
-    used = abs(schedule.value - law) / _allowed(schedule, schedule.error, law, limit)
+    used = abs(schedule.value - law) / _allowed(schedule.error, law, limit)
     return Claim(
         statement="Seeing every sequence only once costs little in the end: that schedule comes within 1 % of the best "
         "possible one, and this within 10 % of the best ridge fit to the same sequences (kappa = infinity)",
