@@ -224,3 +224,8 @@ def test_errors_to_be_ranked_are_checked():
     for wrong in ([1.0], [1.0, math.nan]):
         with pytest.raises(ValueError, match="errors must be 2 numbers, one a test of the table"):
             rank_correlations(table, wrong)
+
+
+def test_a_table_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="tests must name at least one test covariance"):
+        alignment_table(tau=1, alpha=1, kappa=1, rho=0.1, train=[1, 2], tests={})

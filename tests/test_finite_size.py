@@ -334,7 +334,11 @@ def test_arguments_broadcast():
         ({"tau": math.inf}, "tau must be finite at finite d, got inf"),
         ({"tau": -1}, "tau must be > 0, got -1"),
         ({"tasks": "cube"}, r"tasks must be one of \['gaussian', 'sphere'\], got 'cube'"),
-        ({"tasks": np.ones((3, 5))}, r"tasks must be a law or a finite array of shape \(k, 24\), got shape \(3, 5\)"),
+        (
+            {"tasks": np.ones((3, 5))},
+            r"tasks must be a law or an array of numbers of shape \(k, 24\), got float64 of shape",
+        ),
+        ({"tasks": np.full((3, 24), np.nan)}, "tasks must be finite, got nan"),
         ({"tasks": np.ones((3, 24))}, "give tasks or their number"),
         ({"test_context_length": 0}, "test_context_length must be an integer >= 1, got 0"),
         ({"d": 2.5}, "d must be an integer >= 1, got 2.5"),

@@ -179,6 +179,11 @@ def test_unstable_steps_are_refused_or_shown():
 @pytest.mark.parametrize(
     ("fault", "error", "message"),
     [
+        (
+            {"d": 10, "kappa": 0.01},
+            ValueError,
+            "kappa must be large enough that n_tasks rounds to at least 1 at d = 10",
+        ),
         ({"t": -1}, ValueError, "t must be >= 0 and finite, got -1"),
         ({"t": math.inf}, ValueError, "t must be >= 0 and finite, got inf"),
         ({"t": "now"}, TypeError, "t must be a number"),

@@ -317,8 +317,8 @@ GOOD = {"tau": 2.0, "alpha": 1.0, "kappa": 0.5, "rho": 0.1, "train": [1.5, 0.5]}
     ("change", "message"),
     [
         ({"tau": -1.0}, "tau must be > 0, got -1"),
-        ({"test_alpha": 0.0}, "test_alpha must be > 0 and finite, got 0"),
-        ({"test_alpha": [1.0, math.inf]}, "test_alpha must be > 0 and finite, got inf"),
+        ({"test_alpha": 0.0}, "test_alpha must be > 0, got 0"),
+        ({"test_alpha": [1.0, -math.inf]}, "test_alpha must be > 0, got -inf at index"),
         ({"train": [1.0, -0.5]}, "train must be positive semidefinite, got the eigenvalue -0.5"),
         ({"test": [1.0, 1.0, 1.0]}, r"test must have shape \(d,\) = \(2,\)"),
         ({"train": [0.0, 0.0]}, "train must have a largest eigenvalue between"),
@@ -345,3 +345,12 @@ def test_sizes_give_the_realised_ratios():
     spectrum = power_law(13, 1.0)
     law = task_covariance(d=13, tau=0.77, alpha=0.9, kappa=0.3, rho=0.1, ridge=0.2, train=spectrum)
     assert law.icl == task_covariance(**point.ratios(), train=spectrum).icl
+
+
+@pytest.mark.parametrize("test_alpha", [0.3, 5.0, math.inf])
+def test_other_context_lengths_of_isotropic_tasks(test_alpha):
+    """The closed form for isotropic tasks is the special case, endless test contexts included."""
+    point = {"tau": [0.5, 3.0], "alpha": 2.0, "kappa": 0.7, "rho": 0.2, "ridge": 0.1, "test_alpha": test_alpha}
+    law, closed = task_covariance(**point, train=np.ones(3)), icl.theory.other_context_length(**point)
+    for risk in ("icl", "idg", "train", "gap"):
+        assert getattr(law, risk) == pytest.approx(getattr(closed, risk), rel=1e-10)

@@ -179,10 +179,7 @@ def ratios(
 
 def _sizes(d: int, given: dict[str, tuple[Any, Any]]) -> tuple[int, dict[str, Floats]]:
     """Turn d and, for each ratio, the ratio or its integer, into checked integer sizes (inf stays inf)."""
-    checked = whole("d", d, "token dimension")
-    if checked.ndim:
-        raise TypeError(f"d must be one integer, got an array of shape {checked.shape}")
-    dimension = int(checked)
+    dimension = one_whole("d", d, "token dimension")
     sizes = {}
     for ratio, (value, size) in given.items():
         name, meaning = _SIZES[ratio]
@@ -212,6 +209,9 @@ _RULES: dict[str, tuple[str, str, Callable[[Floats], Any]]] = {
     "tau": ("> 0", "tau = n/d^2; inf is allowed in the theory", lambda v: v > 0),
     "alpha": ("> 0 and finite", "alpha = context length/d", lambda v: (v > 0) & np.isfinite(v)),
     "kappa": ("> 0", "kappa = tasks/d; math.inf means a fresh task for every sequence", lambda v: v > 0),
+    "test_alpha": ("> 0", "test_alpha = context length/d of the test; inf is its limit", lambda v: v > 0),
+    "t": (">= 0 and finite", "t = sequences seen/d^2", lambda v: (v >= 0) & np.isfinite(v)),
+    "step_size": ("> 0 and finite, or a function of t", "eta", lambda v: (v > 0) & np.isfinite(v)),
     "rho": (">= 0 and finite", "rho is the label-noise variance", lambda v: (v >= 0) & np.isfinite(v)),
     "ridge": (">= 0 and finite", "ridge is the penalty lambda; 0 means ridgeless", lambda v: (v >= 0) & np.isfinite(v)),
 }
@@ -236,6 +236,14 @@ def check(name: str, value: Any) -> Floats:
     extreme = (size > 0) & np.isfinite(size) & ((size < 1e-50) | (size > 1e50))
     _require(name, array, ~extreme, "between 1e-50 and 1e50 unless it is 0 or inf", "only its limit is left out there")
     return array
+
+
+def one_whole(name: str, value: Any, meaning: str) -> int:
+    """Return a size as one integer >= 1."""
+    array = whole(name, value, meaning)
+    if array.ndim:
+        raise TypeError(f"{name} must be one integer, got an array of shape {array.shape}")
+    return int(array)
 
 
 def whole(name: str, value: Any, meaning: str, *, infinite: bool = False) -> Floats:

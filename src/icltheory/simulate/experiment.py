@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from icltheory.points import Floats, Point, Risk, whole
+from icltheory.points import Floats, Point, Risk, one_whole
 from icltheory.prompts.sampling import Assignment, Summaries, sample_summaries
 from icltheory.prompts.tasks import (
     TaskLaw,
@@ -106,7 +106,9 @@ class Experiment:
             assignment=assignment,
             covariance=covariance,
             test_covariance=covariance if test_covariance is None else test_covariance,
-            test_context_length=_test_length(test_context_length, point),
+            test_context_length=point.context_length
+            if test_context_length is None
+            else one_whole("test_context_length", test_context_length, "examples in a test prompt"),
             method=method,
             tol=tol,
             device=device,
@@ -188,15 +190,6 @@ def _torch_on(device: str) -> Any:
             f'(PyTorch {torch.__version__} here), such as "cpu", got {device!r}: {reason}'
         ) from error
     return torch
-
-
-def _test_length(length: int | None, point: Point) -> int:
-    if length is None:
-        return point.context_length
-    checked = whole("test_context_length", length, "examples in a test prompt")
-    if checked.ndim:
-        raise TypeError(f"test_context_length must be one integer, got an array of shape {checked.shape}")
-    return int(checked)
 
 
 def estimated_bytes(point: Point) -> float:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from icltheory.points import RNG, Floats, Point, generator, whole
+from icltheory.points import RNG, Floats, Point, check, generator, whole
 from icltheory.prompts.sampling import Summaries, sample_summaries
 from icltheory.prompts.tasks import TaskLaw, check_law, draw_tasks, moments_of_law, moments_of_tasks
 from icltheory.resources import require_memory
 from icltheory.simulate.error import exact_error
 from icltheory.theory.online_edge import stability_edge
-from icltheory.theory.step_size import StepSize, as_schedule, check_times
+from icltheory.theory.step_size import StepSize, as_schedule
 
 _DRAWN = 4096  # sequences drawn at a time; a constant, so that the draws depend on the seed alone
 _BLOCK = 64  # sequences whose steps are made at once, in small dimensions
@@ -138,7 +138,7 @@ def online(
     >>> bool(abs(run.idg / law.idg - 1).max() < 0.15)   # d = 30 is not infinity
     True
     """
-    times, batch, schedule = check_times(t), _batch(batch_size), as_schedule(step_size)
+    times, batch, schedule = check("t", t), _batch(batch_size), as_schedule(step_size)
     point = Point.of(
         d=d,
         n_sequences=1,  # until times are rounded to batches

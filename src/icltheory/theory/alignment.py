@@ -160,6 +160,8 @@ def alignment_table(
     >>> table.icl.round(3).tolist(), table.measures["cosine"].round(3).tolist()
     ([0.489, 0.823, 0.266], [1.0, 0.189, 0.829])
     """
+    if not tests:
+        raise ValueError("tests must name at least one test covariance, got none")
     if not 0 < fraction <= 1:
         raise ValueError(f"fraction must be in (0, 1], got {fraction:g}")
     state, _ = _state(tau, alpha, kappa, rho, ridge, train)

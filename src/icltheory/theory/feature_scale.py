@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from icltheory.points import Floats
-from icltheory.theory.mean_spectrum import Spectrum
+from icltheory.theory.mean_spectrum import TaskSpectrum
 
 _NODES = 16
 
@@ -38,7 +38,7 @@ class Prompt:
     context_length: float
     n_tasks: float
     rho: float
-    spectrum: Spectrum
+    spectrum: TaskSpectrum
 
 
 def scale_law(prompt: Prompt, xi: float, trace: float, floor: float) -> ScaleLaw:

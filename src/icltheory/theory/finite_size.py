@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from icltheory.points import Floats, check, ratios, whole
+from icltheory.points import Floats, check, one_whole, ratios
 from icltheory.prompts.tasks import TaskLaw, check_law, moments_of_law, moments_of_tasks
 from icltheory.theory.feature_scale import Prompt, ScaleLaw, scale_law
 from icltheory.theory.linear_attention import LinearAttentionRisk
-from icltheory.theory.mean_spectrum import Spectrum, mean_spectrum, spectrum_of
+from icltheory.theory.mean_spectrum import TaskSpectrum, mean_spectrum, spectrum_of
 from icltheory.theory.prompt_resolvent import PromptMoments, fresh, seen, systematic_error, traces
 
 _WIDTH = 1e-9  # relative half-width of the interval on which the effective ridge is certified
@@ -118,7 +118,7 @@ def finite_size(
     arguments = np.broadcast_arrays(*realised, check("rho", rho), check("ridge", ridge))
     if np.any(np.isinf(arguments[0])):
         raise ValueError("tau must be finite at finite d, got inf (tau = n/d^2)")
-    length = None if test_context_length is None else float(whole("test_context_length", test_context_length, "l"))
+    length = None if test_context_length is None else one_whole("test_context_length", test_context_length, "examples")
     dimension = int(d)
     results = np.empty((5, *arguments[0].shape))
     for index in np.ndindex(arguments[0].shape):
@@ -148,8 +148,11 @@ def _tasks(tasks: TaskLaw | ArrayLike, d: int) -> tuple[TaskLaw, Floats | None]:
     if isinstance(tasks, str):
         return check_law(tasks), None
     given = np.asarray(tasks)
-    if given.dtype.kind not in "iuf" or given.ndim != 2 or given.shape[1] != d or not np.all(np.isfinite(given)):
-        raise ValueError(f"tasks must be a law or a finite array of shape (k, {d}), got shape {given.shape}")
+    if given.dtype.kind not in "iuf" or given.ndim != 2 or given.shape[1] != d:
+        what = f"{given.dtype} of shape {given.shape}"
+        raise ValueError(f"tasks must be a law or an array of numbers of shape (k, {d}), got {what}")
+    if not np.all(np.isfinite(given)):
+        raise ValueError(f"tasks must be finite, got {given[~np.isfinite(given)][0]}")
     return "sphere", given.astype(np.float64)
 
 
@@ -246,7 +249,7 @@ def _phi(law: ScaleLaw, share: float) -> float:
     raise ArithmeticError(f"the equation for phi did not converge at a captured share of {share:g}")
 
 
-def _sandwich(tasks: Spectrum, train: PromptMoments, test: PromptMoments, xi: float) -> float:
+def _sandwich(tasks: TaskSpectrum, train: PromptMoments, test: PromptMoments, xi: float) -> float:
     """Return tr R G R_test G = tr R_test G - xi tr R_test G^2."""
     first, second = traces(tasks, train, test, xi)
     return first - xi * second

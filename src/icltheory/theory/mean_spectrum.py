@@ -12,7 +12,7 @@ _NODES = 192  # the integrands are analytic in the angle: error exp(-2 _NODES sq
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spectrum:
+class TaskSpectrum:
     r"""Eigenvalues of :math:`A_k = \frac1k\sum_j w_j w_j^\top`, and how the label's mean lies in its eigenbasis.
 
     Attributes
@@ -36,10 +36,10 @@ class Spectrum:
     signal_squared: float
 
 
-def spectrum_of(tasks: TaskMoments, rho: float) -> Spectrum:
+def spectrum_of(tasks: TaskMoments, rho: float) -> TaskSpectrum:
     """Return the spectrum of given tasks."""
     value, basis = np.linalg.eigh(tasks.second)
-    return Spectrum(
+    return TaskSpectrum(
         value=np.maximum(value, 0.0),
         weight=np.ones_like(value),
         label=(basis.T @ (tasks.signal_mean + rho * tasks.mean)) ** 2,
@@ -48,7 +48,7 @@ def spectrum_of(tasks: TaskMoments, rho: float) -> Spectrum:
     )
 
 
-def mean_spectrum(law: TaskLaw, d: int, n_tasks: float, rho: float) -> Spectrum:
+def mean_spectrum(law: TaskLaw, d: int, n_tasks: float, rho: float) -> TaskSpectrum:
     r"""Return the spectrum averaged over draws of the tasks, up to terms of relative order :math:`1/d^2`.
 
     To leading order it is the Marchenko-Pastur law of ratio 1/kappa. Gaussian tasks add, for a matrix of real
@@ -67,7 +67,7 @@ def mean_spectrum(law: TaskLaw, d: int, n_tasks: float, rho: float) -> Spectrum:
     spread = 2.0 / d if law == "gaussian" else 0.0
     if math.isinf(n_tasks):
         one = np.ones(1)
-        return Spectrum(value=one, weight=d * one, label=0.0 * one, signal=1.0, signal_squared=1.0 + spread)
+        return TaskSpectrum(value=one, weight=d * one, label=0.0 * one, signal=1.0, signal_squared=1.0 + spread)
     kappa = n_tasks / d
     cosine = np.cos((np.arange(_NODES) + 0.5) * np.pi / _NODES)
     width = 2.0 / math.sqrt(kappa)
@@ -79,7 +79,7 @@ def mean_spectrum(law: TaskLaw, d: int, n_tasks: float, rho: float) -> Spectrum:
     edges = 1.0 + 1.0 / kappa + width * np.array([-1.0, 1.0])
     value = np.concatenate([bulk, edges, [0.0]])
     weights = np.concatenate([weight / _NODES, [0.25, 0.25], [max(d - n_tasks, 0.0)]])
-    return Spectrum(
+    return TaskSpectrum(
         value=value,
         weight=weights,
         label=(1.0 + rho) ** 2 * weights * value / n_tasks,

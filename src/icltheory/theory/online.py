@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from icltheory.points import Booleans, Floats, whole
+from icltheory.points import Booleans, Floats, check, one_whole, ratios
 from icltheory.theory.online_dynamics import constant_rate, errors, limit_modes, limit_noise, varying_rate
 from icltheory.theory.online_edge import checked, stability_edge
 from icltheory.theory.online_finite import finite_modes, finite_noise, mean_task
-from icltheory.theory.step_size import as_schedule, check_constant, check_times
+from icltheory.theory.step_size import as_schedule
 
 _FIRST_ORDER = 12
 _LARGEST_ORDER = 768
@@ -139,12 +139,16 @@ def online(
     >>> bool(slower.idg < curve.idg[-1])   # small steps at the end average the noise of the gradients away
     True
     """
-    dimension = None if d is None else _dimension(d)
-    times, (alpha, kappa, rho, ridge, batch) = check_times(t), checked(alpha, kappa, rho, ridge, batch_size)
+    dimension = None if d is None else one_whole("d", d, "token dimension")
+    times, (alpha, kappa, rho, ridge, batch) = check("t", t), checked(alpha, kappa, rho, ridge, batch_size)
+    if dimension is not None:  # as the simulation does
+        _, alpha, kappa = ratios(
+            d=dimension, tau=1.0, alpha=alpha, kappa=kappa, context_length=None, n_sequences=None, n_tasks=None
+        )
     edge = stability_edge(alpha=alpha, kappa=kappa, rho=rho, ridge=ridge, batch_size=batch)
     schedule = as_schedule(step_size) if callable(step_size) else None
     if schedule is None:
-        eta, first = check_constant(step_size), 0.0
+        eta, first = check("step_size", step_size), 0.0
     else:
         eta = np.array([schedule(time) for time in times.ravel().tolist()]).reshape(times.shape)
         first = schedule(0.0)
@@ -172,13 +176,6 @@ def online(
         edge=np.broadcast_to(edge, shape).copy(),
         stable=stable.copy(),
     )
-
-
-def _dimension(d: int) -> int:
-    array = whole("d", d, "token dimension")
-    if array.ndim:
-        raise TypeError(f"d must be one integer, got an array of shape {array.shape}")
-    return int(array)
 
 
 def _require_stable(eta: Floats, edge: Floats, scheduled: bool) -> None:

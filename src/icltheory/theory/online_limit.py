@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from icltheory.points import check
 from icltheory.theory.online import OnlineCurve
 from icltheory.theory.online_edge import checked, stability_edge
-from icltheory.theory.step_size import check_constant
 from icltheory.theory.task_spectrum import resolvent, traces
 
 
@@ -49,7 +49,7 @@ def online_limit(
     array([0.4595, 0.7091, 7.4774,    inf])
     """
     alpha, kappa, rho, ridge, batch = checked(alpha, kappa, rho, ridge, batch_size)
-    eta = check_constant(step_size)
+    eta = check("step_size", step_size)
     edge = stability_edge(alpha=alpha, kappa=kappa, rho=rho, ridge=ridge, batch_size=batch)
     eta, edge, alpha, kappa, rho, ridge, batch = np.broadcast_arrays(eta, edge, alpha, kappa, rho, ridge, batch)
     x = (1.0 + rho) / alpha

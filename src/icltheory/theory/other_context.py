@@ -61,7 +61,7 @@ def other_context_length(
     >>> icl.theory.other_context_length(tau=2.0, alpha=1.0, test_alpha=[1.0, 10.0], kappa=0.5, rho=0.01).icl.round(4)
     array([1.234 , 0.8687])
     """
-    lengths = _test_lengths(test_alpha)
+    lengths = check("test_alpha", test_alpha)
     law = linear_attention(tau=tau, alpha=alpha, kappa=kappa, rho=rho, ridge=ridge)
     x, weight = _weight(tau, alpha, kappa, rho, law.effective_ridge, law.idg)
     change = (1.0 + check("rho", rho)) / lengths - x
@@ -70,16 +70,6 @@ def other_context_length(
         idg = np.where(np.isinf(law.idg), np.inf, law.idg + change * weight)
     gap, train = np.broadcast_arrays(law.gap, law.train, icl)[:2]
     return Risk(icl=icl, idg=idg, train=train.copy(), gap=gap.copy())
-
-
-def _test_lengths(test_alpha: ArrayLike) -> Floats:
-    lengths = np.asarray(test_alpha)
-    if lengths.dtype.kind not in "iuf":
-        raise TypeError(f"test_alpha must be a number or an array of numbers, got {test_alpha!r}")
-    lengths = lengths.astype(np.float64)
-    if not np.all(lengths > 0):
-        raise ValueError(f"test_alpha must be > 0 (math.inf is allowed), got {float(np.min(lengths)):g}")
-    return lengths
 
 
 def _weight(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from icltheory.points import Floats
-from icltheory.theory.mean_spectrum import Spectrum
+from icltheory.theory.mean_spectrum import TaskSpectrum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class PromptMoments:
               \cdot & \mathtt{corner} \end{bmatrix}, \qquad
               A = E\,w r^\top = [\,\mathrm{diag}(\mathtt{target}),\ \mathtt{mean}\; h\,] ,
 
-    where h is the mean label vector of the pretraining tasks (see `Spectrum.label`); and E |w|^2/d, the signal.
+    where h is the mean label vector of the pretraining tasks (see `TaskSpectrum.label`); and E |w|^2/d, the signal.
     """
 
     body: Floats
@@ -31,7 +31,7 @@ class PromptMoments:
     signal: float
 
 
-def seen(tasks: Spectrum, d: int, context_length: float, rho: float) -> PromptMoments:
+def seen(tasks: TaskSpectrum, d: int, context_length: float, rho: float) -> PromptMoments:
     """Return the moments of prompts on the pretraining tasks, by Wick's theorem (see `icltheory.simulate.error`)."""
     power = tasks.signal_squared + 2.0 * rho * tasks.signal + rho**2
     return PromptMoments(
@@ -44,7 +44,7 @@ def seen(tasks: Spectrum, d: int, context_length: float, rho: float) -> PromptMo
     )
 
 
-def fresh(signal_squared: float, tasks: Spectrum, d: int, context_length: float, rho: float) -> PromptMoments:
+def fresh(signal_squared: float, tasks: TaskSpectrum, d: int, context_length: float, rho: float) -> PromptMoments:
     """Return the moments of prompts on fresh isotropic tasks with E |w|^2/d = 1, in the eigenbasis of `tasks`."""
     one = np.ones_like(tasks.value)
     return PromptMoments(
@@ -57,7 +57,7 @@ def fresh(signal_squared: float, tasks: Spectrum, d: int, context_length: float,
     )
 
 
-def traces(tasks: Spectrum, train: PromptMoments, test: PromptMoments, xi: float) -> tuple[float, float]:
+def traces(tasks: TaskSpectrum, train: PromptMoments, test: PromptMoments, xi: float) -> tuple[float, float]:
     r"""Return :math:`\mathrm{tr}\,R_{test} G` and :math:`\mathrm{tr}\,R_{test} G^2` for G of the training prompts."""
     weight, label = tasks.weight, tasks.label
     g = 1.0 / (train.body + xi)
@@ -71,7 +71,7 @@ def traces(tasks: Spectrum, train: PromptMoments, test: PromptMoments, xi: float
     return first, second + (b * b * inner - c * cross + test.corner) * growth / schur**2
 
 
-def systematic_error(tasks: Spectrum, train: PromptMoments, test: PromptMoments, xi: float, d: int) -> float:
+def systematic_error(tasks: TaskSpectrum, train: PromptMoments, test: PromptMoments, xi: float, d: int) -> float:
     r"""Return the error of the predictor :math:`\bar\Gamma = A G` on test prompts, without the query's label noise.
 
     It is :math:`\frac1d E|w|^2 - \frac2d \mathrm{tr}\,\bar\Gamma A_{test}^\top +

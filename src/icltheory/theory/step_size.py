@@ -1,30 +1,18 @@
-"""Step sizes of one-pass training, and the times at which it is looked at: checked once, for theory and simulation."""
+"""Step sizes of one-pass training, constant or scheduled: checked once, for theory and simulation."""
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-import numpy as np
-
-from icltheory.points import Floats
+from icltheory.points import check
 
 StepSize: TypeAlias = float | Callable[[float], float]
-
-
-def check_times(t: Any) -> Floats:
-    """Return times, in sequences/d^2, as a float array, or raise an error that names them."""
-    return _numbers("t", t, ">= 0 and finite", "t = sequences seen/d^2", lambda value: value >= 0)
-
-
-def check_constant(step_size: Any) -> Floats:
-    """Return constant step sizes as a float array, or raise an error that names them."""
-    return _numbers("step_size", step_size, "> 0 and finite, or a function of t", "eta", lambda value: value > 0)
 
 
 def as_schedule(step_size: StepSize) -> Callable[[float], float]:
     """Return eta(t) as a function whose values are checked; a number becomes a constant function."""
     if not callable(step_size):
-        array = check_constant(step_size)
+        array = check("step_size", step_size)
         if array.ndim:
             raise TypeError(f"step_size must be one number or a function of t here, got an array {array.shape}")
         constant = float(array)
@@ -41,13 +29,3 @@ def as_schedule(step_size: StepSize) -> Callable[[float], float]:
         return rate
 
     return schedule
-
-
-def _numbers(name: str, value: Any, allowed: str, meaning: str, rule: Callable[[Floats], Any]) -> Floats:
-    array = np.asarray(value)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must be a number or an array of numbers, got {value!r}")
-    good = rule(array) & np.isfinite(array)
-    if not np.all(good):
-        raise ValueError(f"{name} must be {allowed}, got {float(array[~good].flat[0]):g} ({meaning})")
-    return array.astype(np.float64)

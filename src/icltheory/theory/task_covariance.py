@@ -126,7 +126,7 @@ def task_covariance(
         n_sequences=n_sequences,
         n_tasks=n_tasks,
     )
-    longer = alpha if test_alpha is None else _positive("test_alpha", test_alpha)
+    longer = alpha if test_alpha is None else check("test_alpha", test_alpha)
     arrays = np.broadcast_arrays(tau, alpha, kappa, check("rho", rho), check("ridge", ridge), longer)
     shape, flat = arrays[0].shape, [np.ravel(array) for array in arrays]
     spectrum = Spectrum(eigenvalues, shares)
@@ -267,14 +267,3 @@ def _shares(weights: ArrayLike, size: int) -> Floats:
         raise ValueError(f"weights must be > 0 and finite, got {value[index]:g} at index {index}")
     shares: Floats = value / value.sum()
     return shares
-
-
-def _positive(name: str, value: ArrayLike) -> Floats:
-    array = np.asarray(value)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must be a number or an array of numbers, got {value!r}")
-    array = array.astype(np.float64)
-    if not np.all((array > 0) & np.isfinite(array)):
-        wrong = array[~((array > 0) & np.isfinite(array))].flat[0]
-        raise ValueError(f"{name} must be > 0 and finite, got {wrong:g} ({name} = context length/d of the test)")
-    return array
