@@ -5,9 +5,9 @@
 >>> sim = icl.simulate.linear_attention(d=20, tau=1.5, alpha=1.0, kappa=0.5, rho=0.01, rng=0)
 """
 
-from icltheory import figures, prompts, simulate, theory
+from icltheory import bayes, figures, prompts, simulate, theory
 from icltheory.points import Point, Risk
 
 __version__ = "0.1.0"
 
-__all__ = ["Point", "Risk", "__version__", "figures", "prompts", "simulate", "theory"]
+__all__ = ["Point", "Risk", "__version__", "bayes", "figures", "prompts", "simulate", "theory"]
