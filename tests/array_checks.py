@@ -1,7 +1,10 @@
 """Checks of the operator and the solvers on arrays of another library, shared by the CPU tests and tests/gpu."""
 
+import itertools
+
 import numpy as np
 
+import icltheory as icl
 from icltheory.points import Point
 from icltheory.prompts import sample_summaries
 from icltheory.simulate import ridge_path, ridge_regression
@@ -61,4 +64,27 @@ def _check_path(convert, back, arrays, penalties):
         assert np.linalg.norm(back(found) - expected) < 1e-6 * np.linalg.norm(expected)
 
 
-ALL = (check_operator, check_fits, check_path)
+def check_bayes(convert, back):
+    """Both estimators, at the query and at every prefix, with examples that depend on each other and a prior."""
+    rng = np.random.default_rng(0)
+    x, y, query, tasks = (rng.standard_normal(shape) for shape in ((5, 9, 4), (5, 9), (5, 4), (30, 4)))
+    x[0, 1] = x[0, 0]
+    prior = np.arange(30.0)
+    there = [convert(a) for a in (x, y, query)]
+    for at, rho in itertools.product(("query", "prefixes", "next"), (0.1, 0.0)):
+        pairs = [
+            (icl.bayes.ridge(x, y, query, rho, at=at), icl.bayes.ridge(*there, rho, at=at)),
+            (
+                icl.bayes.discrete(x, y, query, tasks, rho, prior=prior, at=at, max_bytes=1000),
+                icl.bayes.discrete(*there, convert(tasks), rho, prior=convert(prior), at=at),
+            ),
+        ]
+        if at != "next":
+            weights = icl.bayes.posterior(there[0], there[1], convert(tasks), rho, at=at)
+            pairs.append((icl.bayes.posterior(x, y, tasks, rho, at=at), weights))
+        for expected, found in pairs:
+            assert type(found) is type(there[0])
+            np.testing.assert_allclose(back(found), expected, rtol=1e-10, atol=1e-10)
+
+
+ALL = (check_operator, check_fits, check_path, check_bayes)

@@ -212,6 +212,7 @@ _RULES: dict[str, tuple[str, str, Callable[[Floats], Any]]] = {
     "test_alpha": ("> 0", "test_alpha = context length/d of the test; inf is its limit", lambda v: v > 0),
     "t": (">= 0 and finite", "t = sequences seen/d^2", lambda v: (v >= 0) & np.isfinite(v)),
     "step_size": ("> 0 and finite, or a function of t", "eta", lambda v: (v > 0) & np.isfinite(v)),
+    "sigma": (">= 0 and finite", "sigma is the label noise's sd", lambda v: (v >= 0) & np.isfinite(v)),
     "rho": (">= 0 and finite", "rho is the label-noise variance", lambda v: (v >= 0) & np.isfinite(v)),
     "ridge": (">= 0 and finite", "ridge is the penalty lambda; 0 means ridgeless", lambda v: (v >= 0) & np.isfinite(v)),
 }

@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from icltheory.conventions import SCALED
 from icltheory.figures.figure import Reproduction
 
 
@@ -37,6 +38,7 @@ def write_report(results: Sequence[Reproduction], folder: Path, provenance: dict
         ],
         counts={word: sum(claim.verdict == word for claim in claims) for word in ("holds", "fails", "not tested")},
         provenance=provenance,
+        convention=SCALED.statement,
         record=json.dumps(provenance, indent=2),
     )
     path = folder / "report.html"

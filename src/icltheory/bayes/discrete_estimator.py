@@ -5,7 +5,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from icltheory.bayes.inputs import MAX_BYTES, Array, At, Inputs, by_blocks, check_options, double, finite, like, numbers
+from icltheory.bayes.inputs import (
+    MAX_BYTES,
+    Array,
+    At,
+    Inputs,
+    by_blocks,
+    check_options,
+    double,
+    finite,
+    like,
+    numbers,
+    pieces,
+)
 from icltheory.resources import require_memory
 
 _PASSES = 6  # arrays of prompts x tasks that a block keeps at a time
@@ -87,7 +99,7 @@ def discrete(
     _, length, d = prompts.x.shape
     if at != "query" or length <= d:
         return by_blocks(prompts, bytes_each, budget, lambda block: family.mean(block, at, tasks_at_once), at)
-    bytes_each += 24.0 * length * (d + 1)
+    bytes_each += 24.0 * length * (d + 1)  # their factorisation
     return by_blocks(prompts, bytes_each, budget, lambda block: family.mean(_shortened(block), at, tasks_at_once), at)
 
 
@@ -209,9 +221,9 @@ class _Family:
         wanted = (length,) if at == "query" else tuple(range(length + 1))
         zeros = like(xp, prompts.x, "zeros", (b,))
         least = dict.fromkeys(wanted, zeros + math.inf)
-        total, sums = dict.fromkeys(wanted, zeros), dict.fromkeys(wanted, zeros)
-        for start in range(0, self.w.shape[0], tasks_at_once):
-            some = slice(start, start + tasks_at_once)
+        total: dict[int, Array] = dict.fromkeys(wanted, zeros)
+        sums: dict[int, Array] = dict.fromkeys(wanted, zeros)
+        for some in pieces(self.w.shape[0], tasks_at_once):
             prior = self.prior[some]
             prediction = _products(xp, prompts.query, self.w[some, :])
             for m, cost in self.costs(prompts, some):

@@ -52,8 +52,7 @@ class Inputs:
 
     def blocks(self, size: int) -> Iterator["Inputs"]:
         """Yield the prompts in blocks of so many, the last of the rest."""
-        for start in range(0, self.x.shape[0], size):
-            rows = slice(start, start + size)
+        for rows in pieces(self.x.shape[0], size):
             part = self.x[rows, :, :], self.y[rows, :], self.query[rows, :]
             yield Inputs(self.xp, *part, (part[0].shape[0],))
 
@@ -70,6 +69,12 @@ def by_blocks(prompts: Inputs, bytes_each: float, max_bytes: int, work: Callable
         return like(prompts.xp, prompts.x, "zeros", (*prompts.shape, *columns))
     size = max(1, int(max_bytes // bytes_each))
     return prompts.shaped([work(block) for block in prompts.blocks(size)])
+
+
+def pieces(length: int, size: int) -> Iterator[slice]:
+    """Cut a length into slices of a size, the last of the rest."""
+    for start in range(0, length, size):
+        yield slice(start, min(start + size, length))
 
 
 def check_options(rho: float, at: str, max_bytes: int) -> tuple[float, int]:

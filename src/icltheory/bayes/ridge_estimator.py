@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from icltheory.bayes.inputs import MAX_BYTES, Array, At, Inputs, by_blocks, check_options, like
+from icltheory.bayes.inputs import MAX_BYTES, Array, At, Inputs, by_blocks, check_options, like, pieces
 
 _SINGULAR = 1e-7  # a factor's smallest diagonal entry against its largest: below, tokens depend on each other
 _ROUNDING = 2.2e-16
@@ -91,8 +91,8 @@ def _predict(prompts: Inputs, rho: float, at: At) -> Array:
         y = xp.concat([y, like(xp, y, "zeros", (b, 1))], axis=1)
     columns = [] if at == "next" else [like(xp, x, "zeros", (b, 1))]
     prior: tuple[Array, Array] | None = None
-    for start in range(0, x.shape[1], d):
-        new, labels = x[:, start : start + d, :], y[:, start : start + d]
+    for some in pieces(x.shape[1], d):
+        new, labels = x[:, some, :], y[:, some]
         if prior is None:
             mean, white, query, spread = like(xp, x, "zeros", (b, d)), new, prompts.query, math.sqrt(rho)
         else:
@@ -108,7 +108,7 @@ def _predict(prompts: Inputs, rho: float, at: At) -> Array:
         else:
             gains = _solve(xp, lower, _apply(xp, white, query)) * innovation
             columns.append(xp.sum(mean * prompts.query, axis=-1)[:, None] + xp.cumulative_sum(gains, axis=1))
-        if start + d < x.shape[1]:
+        if some.stop < x.shape[1]:
             prior = _absorb(xp, *(_prior(prompts, rho) if prior is None else prior), new, labels)
     predictions = xp.concat(columns, axis=1)
     return predictions[:, -1] if at == "query" else predictions

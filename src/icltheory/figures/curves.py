@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from icltheory.conventions import print_on
 from icltheory.tables import Table
 
 if TYPE_CHECKING:
@@ -54,4 +55,5 @@ def plot_curves(table: Table, parameters: Sequence[str]) -> "Picture":
     ax.grid(alpha=0.25)
     if others:
         ax.legend(frameon=False, fontsize=8)
+    print_on(picture)
     return picture

@@ -9,6 +9,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
+from icltheory.conventions import SCALED, print_on
 from icltheory.figures.figure import SCALES, Figure, Reproduction, Scale
 from icltheory.simulate.batch import run_all
 
@@ -59,6 +60,7 @@ def write(result: Reproduction, folder: Path, provenance: dict[str, Any]) -> lis
     base = folder / result.figure.name
     base.parent.mkdir(parents=True, exist_ok=True)
     picture = result.figure.plot(result.parameters, result.rows)
+    print_on(picture)
     paths = [base.with_name(base.name + ending) for ending in (".png", ".pdf", ".csv", ".json")]
     picture.savefig(paths[0], dpi=150)
     picture.savefig(paths[1], metadata={"CreationDate": None})
@@ -67,6 +69,7 @@ def write(result: Reproduction, folder: Path, provenance: dict[str, Any]) -> lis
         "figure": result.figure.name,
         "source": result.figure.source,
         "scale": result.scale,
+        "convention": SCALED.statement,
         "parameters": asdict(result.parameters),
         "simulations": result.simulations,
         "seconds": round(result.seconds, 2),
