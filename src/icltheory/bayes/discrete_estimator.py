@@ -23,6 +23,7 @@ from icltheory.resources import require_memory
 _PASSES = 6  # arrays of prompts x tasks that a block keeps at a time
 _TASKS = 1024  # tasks in a block: long enough rows for vector units, short enough to leave room for many prompts
 _HOST_BLOCK = 1 << 16  # entries of such an array: what stays in a core's cache while it is passed over
+_LEAST = -700.0  # exp underflows soon below, where numpy takes twenty times as long over it
 _DEVICE_BLOCK = 1 << 24  # on an accelerator, where a block must keep all units busy
 
 
@@ -192,7 +193,7 @@ class _Family:
         return tasks, budget / max(1, entries // tasks)
 
     def costs(self, prompts: Inputs, some: slice) -> Iterator[tuple[int, Array]]:
-        """Yield m and half the squared residuals of the tasks on the first m examples, (b, k), for m = 0, ..., l.
+        """Yield m and the squared residuals of the tasks on the first m examples, (b, k), for m = 0, ..., l.
 
         Each array is the one before, added to in place. A task without prior weight costs infinity from the start.
         """
@@ -205,7 +206,6 @@ class _Family:
             residual = _products(xp, prompts.x[:, m, :], w)
             residual -= prompts.y[:, m][:, None]
             residual *= residual
-            residual *= 0.5
             cost += residual
             yield m + 1, cost
 
@@ -245,10 +245,11 @@ class _Family:
         return means[0] if at == "query" else xp.stack(means, axis=1)
 
     def _likelihood(self, excess: Array) -> Array:
-        """Return exp(-excess/rho), at rho = 0 its limit."""
+        """Return exp(-excess/2 rho), at rho = 0 its limit; what would underflow is taken as 1e-304."""
         if self.rho == 0:
             return self.xp.astype(excess == 0, self.xp.float64)
-        return self.xp.exp(excess * (-1.0 / self.rho))
+        exponent = excess * (-0.5 / self.rho)
+        return self.xp.exp(self.xp.maximum(exponent, like(self.xp, exponent, "full", (), _LEAST)))
 
 
 def _shortened(prompts: Inputs) -> Inputs:
