@@ -7,7 +7,8 @@
 
 from icltheory import bayes, figures, prompts, simulate, theory
 from icltheory.points import Point, Risk
+from icltheory.prompts.kernels import Kernel
 
 __version__ = "0.1.0"
 
-__all__ = ["Point", "Risk", "__version__", "bayes", "figures", "prompts", "simulate", "theory"]
+__all__ = ["Kernel", "Point", "Risk", "__version__", "bayes", "figures", "prompts", "simulate", "theory"]

@@ -25,8 +25,10 @@ class TaskMoments:
         :math:`E\,s` and :math:`E\,s^2`.
     mean, signal_mean : array of shape (d,)
         :math:`E\,w` and :math:`E\,s\,w`.
-    second : array of shape (d, d)
-        :math:`E\,w w^\top`.
+    second, signal_second : array of shape (d, d)
+        :math:`E\,w w^\top` and :math:`E\,s\,w w^\top`.
+    tasks : array of shape (k, d) or None
+        The tasks themselves, if the law is a list; a law without a list is symmetric: all its odd moments vanish.
     """
 
     signal: float
@@ -34,6 +36,8 @@ class TaskMoments:
     mean: Floats
     signal_mean: Floats
     second: Floats
+    signal_second: Floats
+    tasks: Floats | None
 
 
 def draw_tasks(
@@ -108,6 +112,8 @@ def moments_of_tasks(w: Floats) -> TaskMoments:
         mean=w.mean(axis=0),
         signal_mean=s @ w / len(w),
         second=w.T @ w / len(w),
+        signal_second=(w * s[:, None]).T @ w / len(w),
+        tasks=w,
     )
 
 
@@ -117,7 +123,7 @@ def moments_of_law(law: TaskLaw, d: int, *, covariance: ArrayLike | None = None)
     A sphere task has s = 1. For a Gaussian task of covariance C, by Wick's theorem,
 
     .. math:: E\,s = \frac1d \mathrm{tr}\,C , \qquad E\,s^2 = (E\,s)^2 + \frac{2}{d^2} \mathrm{tr}\,C^2 , \qquad
-              E\,w w^\top = C ,
+              E\,w w^\top = C , \qquad E\,s\,w w^\top = (E\,s)\, C + \frac2d C^2 ,
 
     and odd moments vanish; with C = I it is :math:`E\,s^2 = 1 + 2/d`.
     """
@@ -131,6 +137,8 @@ def moments_of_law(law: TaskLaw, d: int, *, covariance: ArrayLike | None = None)
         mean=np.zeros(d),
         signal_mean=np.zeros(d),
         second=second,
+        signal_second=signal * second + (0.0 if law == "sphere" else 2.0 / d) * (second @ second),
+        tasks=None,
     )
 
 

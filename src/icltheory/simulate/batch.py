@@ -8,11 +8,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 
 from icltheory.points import Point
+from icltheory.prompts.kernels import Kernel
 from icltheory.prompts.sampling import Assignment
 from icltheory.prompts.tasks import TaskLaw
 from icltheory.simulate.run import linear_attention
@@ -54,6 +55,10 @@ class Job:
     task_covariance: tuple[float, ...] | None = None
     test_task_covariance: tuple[float, ...] | None = None
     test_context_length: int | None = None
+    kernel: Kernel | None = None
+    query: Literal["independent", "next"] = "independent"
+    test_kernel: Kernel | None = None
+    test_query: Literal["independent", "next"] | None = None
     seed: int = 0
     repetition: int = 0
 
@@ -61,7 +66,8 @@ class Job:
         """Derive the random stream from all that bears on training: jobs that differ in the test share their draws."""
         names = (sorted(asdict(self.point).items()), self.tasks, self.assignment)
         structure = () if self.task_covariance is None else (self.task_covariance,)
-        return stream(self.seed, self.repetition, *names, *structure)
+        correlations = () if self.kernel is None else (self.kernel.name, self.query)
+        return stream(self.seed, self.repetition, *names, *structure, *correlations)
 
     def price(self) -> float:
         """Guess the relative cost, to start with the dearest: more steps near the interpolation threshold."""
@@ -84,6 +90,10 @@ class Job:
             task_covariance=self.task_covariance,
             test_task_covariance=self.test_task_covariance,
             test_context_length=self.test_context_length,
+            kernel=self.kernel,
+            query=self.query,
+            test_kernel=self.test_kernel,
+            test_query=self.test_query,
             rng=self.seed_sequence(),
         )
         return Outcome(

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from icltheory.points import Floats, Point, Risk, one_whole
-from icltheory.prompts.sampling import Assignment, Summaries, sample_summaries
+from icltheory.prompts.kernels import Kernel, Query
+from icltheory.prompts.sampling import Assignment, Summaries, check_kernel, sample_summaries
 from icltheory.prompts.tasks import (
     TaskLaw,
     TaskMoments,
@@ -59,6 +60,10 @@ class Experiment:
     covariance, test_covariance : array or None
         Of the pretraining tasks and of the ICL test's; None is the identity.
     test_context_length : int
+    kernel, test_kernel : Kernel or None
+        Correlations of the tokens in pretraining and in both tests; None are independent tokens.
+    query, test_query : "independent", "next" or array
+        Correlations of the queries with them.
     method : str
     tol : float
     device : str or None
@@ -74,6 +79,10 @@ class Experiment:
     method: Method
     tol: float
     device: str | None = None
+    kernel: Kernel | None = None
+    query: Query = "independent"
+    test_kernel: Kernel | None = None
+    test_query: Query = "independent"
 
     @classmethod
     def of(
@@ -88,6 +97,10 @@ class Experiment:
         method: Method,
         tol: float,
         device: str | None = None,
+        kernel: Kernel | None = None,
+        query: Query = "independent",
+        test_kernel: Kernel | None = None,
+        test_query: Query | None = None,
     ) -> "Experiment":
         """Check the arguments of a simulation, that it fits into memory, and that the device works."""
         if device is not None:
@@ -100,15 +113,25 @@ class Experiment:
             f"this simulation (d = {point.d}, {point.n_sequences} sequences, {point.n_tasks} tasks)",
             "reduce d, tau or kappa",
         )
+        length = point.context_length
+        if test_context_length is not None:
+            length = one_whole("test_context_length", test_context_length, "examples in a test prompt")
+        elif test_kernel is not None:
+            length = test_kernel.context_length
+        checked = check_kernel(kernel, query, point.context_length)
+        if test_kernel is None and checked is not None:
+            test_kernel = checked if length == checked.context_length else checked.with_length(length)
         return cls(
             point=point,
             law=law,
             assignment=assignment,
             covariance=covariance,
             test_covariance=covariance if test_covariance is None else test_covariance,
-            test_context_length=point.context_length
-            if test_context_length is None
-            else one_whole("test_context_length", test_context_length, "examples in a test prompt"),
+            test_context_length=length,
+            kernel=checked,
+            query=query,
+            test_kernel=check_kernel(test_kernel, query if test_query is None else test_query, length),
+            test_query=query if test_query is None else test_query,
             method=method,
             tol=tol,
             device=device,
@@ -117,7 +140,16 @@ class Experiment:
     def sample(self, rng: np.random.Generator, tasks: Floats | None = None) -> Summaries:
         """Draw a pretraining set, on the given tasks or on fresh ones."""
         covariance = self.covariance if tasks is None else None
-        return sample_summaries(self.point, self.law, rng, self.assignment, covariance=covariance, tasks=tasks)
+        return sample_summaries(
+            self.point,
+            self.law,
+            rng,
+            self.assignment,
+            covariance=covariance,
+            tasks=tasks,
+            kernel=self.kernel,
+            query=self.query,
+        )
 
     def fit(self, data: Summaries) -> tuple[Floats, SolverReport]:
         """Fit Gamma."""
@@ -155,7 +187,8 @@ class Experiment:
 
     def error(self, gamma: Floats, moments: TaskMoments) -> float:
         """Return the exact error of Gamma on tasks of these moments."""
-        return exact_error(gamma, moments, self.test_context_length, self.point.rho)
+        statistics = None if self.test_kernel is None else self.test_kernel.statistics(self.test_query)
+        return exact_error(gamma, moments, self.test_context_length, self.point.rho, statistics)
 
     def result(self, data: Summaries, gamma: Floats, solver: SolverReport, ridge: float) -> Simulation:
         """Return the exact errors of a fit with this ridge."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from numpy.typing import ArrayLike
 
 from icltheory.points import RNG, Point, check, generator
+from icltheory.prompts.kernels import Kernel, Query
 from icltheory.prompts.sampling import Assignment
 from icltheory.prompts.tasks import TaskLaw
 from icltheory.simulate.experiment import Experiment, Simulation
@@ -27,6 +28,10 @@ def linear_attention(
     task_covariance: ArrayLike | None = None,
     test_task_covariance: ArrayLike | None = None,
     test_context_length: int | None = None,
+    kernel: Kernel | None = None,
+    query: Query = "independent",
+    test_kernel: Kernel | None = None,
+    test_query: Query | None = None,
     rng: RNG = None,
     method: Method = "auto",
     tol: float = 1e-8,
@@ -69,6 +74,13 @@ def linear_attention(
         C of the fresh tasks of the ICL test; default that of training (``np.ones(d)`` is the identity).
     test_context_length : int, optional
         Examples in a prompt of both tests; default that of training.
+    kernel : Kernel, optional
+        Correlations of the tokens of a prompt, see `icltheory.prompts.Kernel`; the default is independent tokens. Its
+        context length is that of training, which need not be given then.
+    query : {"independent", "next"} or array of shape (l,)
+        Correlations of the query with the context.
+    test_kernel, test_query : optional
+        The same in both tests; default those of training (at the test's length).
     rng : int, SeedSequence, BitGenerator, Generator or None
         Source of randomness; the same seed (0 included) gives the same draws, and results that agree to 1e-10 for
         any number of threads.
@@ -109,6 +121,8 @@ def linear_attention(
     >>> bool(abs(sim.icl / law.icl - 1) < 0.2)   # d = 20 is not infinity
     True
     """
+    if kernel is not None and alpha is None and context_length is None:
+        context_length = kernel.context_length
     point = Point.of(
         d=d,
         tau=tau,
@@ -127,6 +141,10 @@ def linear_attention(
         task_covariance=task_covariance,
         test_task_covariance=test_task_covariance,
         test_context_length=test_context_length,
+        kernel=kernel,
+        query=query,
+        test_kernel=test_kernel,
+        test_query=test_query,
         method=method,
         tol=tol,
         device=device,
@@ -152,6 +170,10 @@ def linear_attention_path(
     task_covariance: ArrayLike | None = None,
     test_task_covariance: ArrayLike | None = None,
     test_context_length: int | None = None,
+    kernel: Kernel | None = None,
+    query: Query = "independent",
+    test_kernel: Kernel | None = None,
+    test_query: Query | None = None,
     rng: RNG = None,
     tol: float = 1e-8,
     device: str | None = None,
@@ -168,6 +190,8 @@ def linear_attention_path(
     d, tau, alpha, kappa, rho, context_length, n_sequences, n_tasks
         As in `linear_attention`.
     tasks, assignment, task_covariance, test_task_covariance, test_context_length, rng, tol, device
+        As there.
+    kernel, query, test_kernel, test_query
         As there.
 
     Returns
@@ -190,6 +214,8 @@ def linear_attention_path(
     True
     """
     checked = [float(check("ridge", ridge)) for ridge in ridges]
+    if kernel is not None and alpha is None and context_length is None:
+        context_length = kernel.context_length
     point = Point.of(
         d=d,
         tau=tau,
@@ -207,6 +233,10 @@ def linear_attention_path(
         task_covariance=task_covariance,
         test_task_covariance=test_task_covariance,
         test_context_length=test_context_length,
+        kernel=kernel,
+        query=query,
+        test_kernel=test_kernel,
+        test_query=test_query,
         method="auto",
         tol=tol,
         device=device,

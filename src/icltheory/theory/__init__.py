@@ -4,7 +4,9 @@ from icltheory.theory import limits
 from icltheory.theory.alignment import AlignmentTable, alignment_kernel, alignment_table, rank_correlations
 from icltheory.theory.best_ridge import optimal_ridge
 from icltheory.theory.boundary import NonMonotone, non_monotone_boundary
+from icltheory.theory.correlated import correlated_context, query_gain
 from icltheory.theory.finite_size import finite_size
+from icltheory.theory.kernel_statistics import CorrelationWarning
 from icltheory.theory.linear_attention import LinearAttentionRisk, linear_attention
 from icltheory.theory.online import OnlineCurve, online
 from icltheory.theory.online_edge import stability_edge
@@ -16,6 +18,7 @@ from icltheory.theory.task_covariance import TaskCovarianceRisk, task_covariance
 __all__ = [
     "AlignmentTable",
     "ContextGain",
+    "CorrelationWarning",
     "LinearAttentionRisk",
     "NonMonotone",
     "OnlineCurve",
@@ -24,6 +27,7 @@ __all__ = [
     "TaskCovarianceRisk",
     "alignment_kernel",
     "alignment_table",
+    "correlated_context",
     "finite_size",
     "limits",
     "linear_attention",
@@ -34,6 +38,7 @@ __all__ = [
     "optimal_ridge",
     "optimal_test_context_length",
     "other_context_length",
+    "query_gain",
     "rank_correlations",
     "stability_edge",
     "stationary_points",

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from icltheory.points import Booleans, Floats, Risk, check, ratios
+from icltheory.prompts.kernels import Query
+from icltheory.theory.kernel_statistics import Kernels, context_lengths, of_both
 from icltheory.theory.task_spectrum import resolvent, traces
 
 _MAX_STEPS = 200
@@ -39,6 +41,10 @@ def linear_attention(
     context_length: ArrayLike | None = None,
     n_sequences: ArrayLike | None = None,
     n_tasks: ArrayLike | None = None,
+    kernel: Kernels | None = None,
+    query: Query = "independent",
+    test_kernel: Kernels | None = None,
+    test_query: Query | None = None,
 ) -> LinearAttentionRisk:
     r"""Predict ICL, IDG and training error of linear attention fitted by ridge regression, as d -> infinity.
 
@@ -72,6 +78,15 @@ def linear_attention(
     d, context_length, n_sequences, n_tasks : optional
         Sizes in place of ratios. With ``d`` given, ratios are first rounded to sizes exactly as the simulation
         does, and the theory is evaluated at the realised ratios.
+    kernel : Kernel or list of Kernel, optional
+        Correlations of the tokens of a prompt, which enter by k0, k1 and k2, see `correlated_context`; the default is
+        independent tokens. A list of m kernels is an axis of length m, which broadcasts with the other arguments. With
+        ``d``, its context length is the prompts', which then need not be given.
+    query : {"independent", "next"} or array of shape (l,), default "independent"
+        Correlations of the query with the context.
+    test_kernel, test_query : optional
+        The same in the tests, of which the context length may be another: alpha then changes in proportion. The default
+        is that of training.
 
     Returns
     -------
@@ -83,10 +98,16 @@ def linear_attention(
     ValueError, TypeError
         Naming the argument, its value and what is allowed.
 
+    Warns
+    -----
+    CorrelationWarning
+        If a kernel's correlations are not weak: the theory then does not apply.
+
     References
     ----------
     Lu, Letey, Zavatone-Veth, Maiti, Pehlevan, "Asymptotic theory of in-context learning by linear attention",
-    PNAS 122(28), 2025 (arXiv:2405.11751), its results for the ICL and IDG errors; here for any ridge.
+    PNAS 122(28), 2025 (arXiv:2405.11751), its results for the ICL and IDG errors; here for any ridge. Letey, Lu,
+    Pehlevan, Zavatone-Veth, HiLD at ICML 2026, for correlated tokens; there for the ridgeless fit.
 
     Examples
     --------
@@ -94,7 +115,12 @@ def linear_attention(
     >>> law = icl.theory.linear_attention(tau=[0.5, 2.0], alpha=1.0, kappa=0.5, rho=0.01)
     >>> law.icl.round(6)
     array([1.261077, 1.233993])
+    >>> chains = [icl.Kernel.exponential(xi, context_length=128) for xi in (0.0, 2.0, 5.0)]
+    >>> icl.theory.linear_attention(tau=4.0, alpha=4.0, kappa=10.0, rho=0.01, kernel=chains, query="next").icl.round(4)
+    array([0.2897, 0.4402, 0.5785])
     """
+    if kernel is not None and d is not None and alpha is None and context_length is None:
+        context_length = context_lengths(kernel)
     tau, alpha, kappa = ratios(
         d=d,
         tau=tau,
@@ -104,6 +130,11 @@ def linear_attention(
         n_sequences=n_sequences,
         n_tasks=n_tasks,
     )
+    if kernel is not None or test_kernel is not None:
+        from icltheory.theory.correlated import correlated_context
+
+        statistics = of_both(alpha, d, kernel, query, test_kernel, test_query)
+        return correlated_context(tau=tau, alpha=alpha, kappa=kappa, rho=rho, ridge=ridge, **statistics)
     tau, alpha, kappa, rho, ridge = np.broadcast_arrays(tau, alpha, kappa, check("rho", rho), check("ridge", ridge))
     x = (1.0 + rho) / alpha
     xi, converged = _effective_ridge(1.0 / tau, kappa, x, ridge)
