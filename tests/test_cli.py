@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import icltheory as icl
@@ -33,7 +35,9 @@ def test_curve_prints_the_theory(capsys):
 def test_curve_table_and_json(capsys):
     main(["curve"])
     text = capsys.readouterr().out
-    assert text.startswith("# theory, d -> infinity; signal variance 1, x ~ N(0, I/d)")
+    assert text.startswith(
+        "# theory, d -> infinity; penalty (n/d) ridge |Gamma|^2; convention: x ~ N(0, I/d), |w|² ≈ d"
+    )
     assert len(text.splitlines()) == 14
     main(["curve", "--tau", "1", "--format", "json"])
     rows = json.loads(capsys.readouterr().out)["rows"]
@@ -105,6 +109,65 @@ def test_simulate_structured_tasks_and_longer_tests(capsys):
     assert row["icl"] < 0.95 * plain["icl"]
     assert row["icl_theory"] < 0.95 * plain["icl_theory"]
     assert row["icl_limit"] < 0.95 * plain["icl_limit"]
+
+
+PROBE = ["--d", "6", "--alpha", "2", "--rho", "0.1", "--n-prompts", "300"]
+
+
+def test_probe(capsys):
+    main(["probe", "dmmse", *PROBE, "--kappa", "1.5", "--seed", "3"])
+    text = capsys.readouterr().out
+    found = icl.probe(
+        icl.probing.predictors.dmmse(icl.prompts.pretraining.pretraining_tasks(d=6, n_tasks=9, rng=3), 0.1),
+        d=6, alpha=2.0, kappa=1.5, rho=0.1, n_prompts=300, rng=3,
+    )  # fmt: skip
+    assert text == str(found)
+    assert text.splitlines()[-1].startswith("memorises: 0 ± 0")
+    main(["probe", "dmmse", *PROBE, "--kappa", "1.5", "--seed", "3", "--format", "json"])
+    output = json.loads(capsys.readouterr().out)
+    assert len(output["rows"]) == 2 * 13
+    assert output["rows"][12]["error"] == found.icl.error.value[-1]
+    assert output["note"].startswith("d = 6, 12 examples (alpha = 2), 9 pretraining tasks (kappa = 1.5), rho = 0.1")
+    assert output["note"] == f"{found.sizes}; {found.verdict}; {found.conventions}"
+
+
+def test_probe_of_a_saved_gamma_on_the_tasks_of_its_seed(tmp_path, capsys):
+    at = {"d": 6, "alpha": 2.0, "rho": 0.1, "tasks": "gaussian"}
+    sim = icl.simulate.linear_attention(**at, kappa=0.5, tau=9.0, ridge=1e-3, rng=4)
+    np.save(tmp_path / "gamma.npy", sim.gamma)
+    rows = {}
+    for seed in ("4", "5"):
+        arguments = ["--tasks", "gaussian", "--kappa", "0.5", "--seed", seed, "--format", "csv"]
+        main(["probe", str(tmp_path / "gamma.npy"), *PROBE[:-1], "2000", *arguments])
+        rows[seed] = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    for row, exact in zip(rows["4"], (sim.icl, sim.idg), strict=True):
+        assert abs(float(row["error"]) - exact) < 4 * float(row["error_se"])
+    assert float(rows["5"][1]["error"]) > sim.idg + 8 * float(rows["5"][1]["error_se"])
+
+
+def test_probe_with_tasks_from_a_file_in_the_other_convention(tmp_path, capsys, monkeypatch):
+    """The reference of either convention is found where it is; a picture and a table are written."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    tasks = np.random.default_rng(0).standard_normal((9, 6))
+    np.save(tmp_path / "tasks.npy", tasks)
+    (tmp_path / "their.py").write_text(
+        "import icltheory as icl, numpy as np\n"
+        f"w = np.load({str(tmp_path / 'tasks.npy')!r})\n"
+        "def model(x, y, query):\n    assert 0.8 < x.std() < 1.2\n"
+        "    return icl.bayes.discrete(x, y, query, w, 0.6)\n"
+    )
+    given = ["--tasks-file", str(tmp_path / "tasks.npy"), "--convention", "unscaled"]
+    plot, out = tmp_path / "new" / "p.png", tmp_path / "p.txt"
+    main(["probe", f"{tmp_path / 'their.py'}:model", *PROBE, *given, "--plot", str(plot), "--out", str(out)])
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert f"wrote {plot}" in captured.err
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert "(the predictor was asked in: x ~ N(0, I)" in out.read_text()
+    assert out.read_text().splitlines()[-1].startswith("memorises: 0 ± 0")
+    for name, word in (("ridge", "generalises: 1 ± 0"), ("dmmse", "memorises: 0 ± 0")):
+        main(["probe", name, *PROBE, *given])
+        assert capsys.readouterr().out.splitlines()[-1].startswith(word)
 
 
 @pytest.fixture
@@ -198,6 +261,20 @@ def test_values(text, values):
         (["reproduce", "--out", "/dev/null/x"], "/dev/null/x"),
         (["curve", "--out", "/dev/null/x", "--tau", "2"], "/dev/null"),
         (["explode"], "explode"),
+        (["probe", "ridge", "--d", "3"], "rho"),
+        (["probe", "ridge", *PROBE], "missing kappa"),
+        (["probe", "dmmse", *PROBE, "--kappa", "inf"], "kappa must be finite, got inf"),
+        (["probe", "model.pt", *PROBE, "--kappa", "1"], "a .pt file may contain a pickle"),
+        (["probe", "gone.npy", *PROBE, "--kappa", "1"], "gone.npy"),
+        (["probe", "gone.py:f", *PROBE, "--kappa", "1"], "there is no file gone.py"),
+        (["probe", "gone:f", *PROBE, "--kappa", "1"], "cannot import 'gone'"),
+        (["probe", "numpy:mean", *PROBE, "--kappa", "1"], "the predictor failed on x (256, 12, 6)"),
+        (["probe", "ridge", *PROBE, "--tasks-file", "t.npy"], "t.npy"),
+        (["probe", "ridge", *PROBE, "--tasks-file", "/dev/null"], "/dev/null must be an .npy file"),
+        (["probe", "ridge", *PROBE, "--kappa", "1", "--n-tasks", "3"], "give kappa or n_tasks, not both"),
+        (["probe", "ridge", *PROBE, "--kappa", "1", "--seed", "-2"], "seed must be at least 0, got -2"),
+        (["probe", "ridge", *PROBE, "--kappa", "1", "--n-prompts", "0"], "n_prompts must be at least 1, got 0"),
+        (["probe", "ridge", *PROBE, "--kappa", "1", "--convention", "raw"], "raw"),
         ([], "curve"),
     ],
 )

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from icltheory.points import Point
-from icltheory.prompts import moments_of_tasks, sample_summaries
+from icltheory.prompts import moments_of_tasks, sample_summaries, stream_prompts
+from icltheory.prompts import summarise as summarise_prompts
 from icltheory.prompts.kernels import Kernel
 from icltheory.simulate import exact_error
 
@@ -170,3 +171,42 @@ def test_a_chain_costs_no_more_than_its_length():
 def test_what_is_refused(kernel, query, error, message):
     with pytest.raises(error, match=message):
         summaries(kernel, query)
+
+
+@pytest.mark.parametrize("query", ["independent", "next"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_full_tokens_have_the_correlations(name, query):
+    """Entry by entry, and their summaries are those that are drawn without tokens."""
+    kernel, n = KERNELS[name], 40_000
+    batch = next(
+        stream_prompts(
+            d=D, n_sequences=n, rho=RHO, pretraining_tasks=TASKS, kernel=kernel, query=query, rng=0, batch_size=n
+        )
+    )
+    tokens = np.concatenate([batch.x, batch.query[:, None, :]], axis=1)
+    outer = np.einsum("nad,nbd->nab", tokens, tokens)  # of mean K_ab
+    z = (outer.mean(axis=0) - joint_covariance(kernel, query)) / (outer.std(axis=0) / np.sqrt(n))
+    assert np.abs(z).max() < 4.5
+    residual = batch.y - np.einsum("nld,nd->nl", batch.x, batch.task)
+    assert residual.var() == pytest.approx(RHO, rel=0.02)
+    a, b = products(np.column_stack(summarise_prompts(batch))), products(summaries(kernel, query, seed=4))
+    z = (a.mean(axis=0) - b.mean(axis=0)) / np.sqrt(a.var(axis=0) / n + b.var(axis=0) / N)
+    assert np.abs(z).max() < 4.5
+
+
+def test_a_stream_of_correlated_tokens():
+    """The kernel brings the context length; batches do not change the numbers; without it they are as they were."""
+    kernel = Kernel.exponential(2.0, LENGTH)
+    given = {"d": D, "n_sequences": 50, "n_tasks": 3, "rho": RHO, "rng": 0}
+    whole = next(stream_prompts(**given, kernel=kernel, query="next"))
+    parts = list(stream_prompts(**given, kernel=kernel, query="next", batch_size=7))
+    np.testing.assert_array_equal(np.concatenate([part.x for part in parts]), whole.x)
+    np.testing.assert_array_equal(np.concatenate([part.query for part in parts]), whole.query)
+    assert whole.x.shape == (50, LENGTH, D)
+    plain = next(stream_prompts(**given, context_length=LENGTH))
+    np.testing.assert_array_equal(
+        next(stream_prompts(**given, kernel=Kernel.independent(LENGTH), query="next")).x, plain.x
+    )
+    np.testing.assert_array_equal(plain.task, whole.task)
+    with pytest.raises(ValueError, match="kernel must have the context length of the prompts, 5, got 6"):
+        stream_prompts(**given, context_length=5, kernel=kernel)

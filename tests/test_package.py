@@ -31,7 +31,7 @@ def test_one_version():
 
 
 def test_public_names_exist_and_are_documented():
-    for module in (icl, icl.bayes, icl.theory, icl.simulate, icl.prompts, icl.figures):
+    for module in (icl, icl.bayes, icl.probing, icl.theory, icl.simulate, icl.prompts, icl.figures):
         for name in module.__all__:
             value = getattr(module, name)
             if isinstance(value, type | types.FunctionType):

@@ -12,6 +12,7 @@ from scipy.stats import ks_2samp
 import icltheory as icl
 from icltheory.points import Point
 from icltheory.prompts import Prompts, sample_summaries, stream_prompts, summarise
+from icltheory.prompts.pretraining import pretraining_tasks
 
 from . import reference
 
@@ -234,6 +235,69 @@ def test_structured_pretraining_tasks_are_those_of_the_simulation(form):
     np.testing.assert_array_equal(whole(**{**SMALL, "tasks": "gaussian", "task_covariance": np.ones(3)}).x, plain.x)
 
 
+def test_given_tasks_take_the_place_of_drawn_ones():
+    """Prompts of a seed with its own tasks given are its prompts; with other tasks only the labels differ."""
+    arguments = {name: value for name, value in SMALL.items() if name != "n_tasks"}
+    own = pretraining_tasks(d=3, n_tasks=7, rng=0)
+    others = np.arange(21.0).reshape(7, 3)
+    for split in ("train", "idg", "icl"):
+        drawn = whole(**SMALL, split=split)
+        given = whole(**arguments, split=split, pretraining_tasks=own)
+        other = whole(**arguments, split=split, pretraining_tasks=others.astype(int))
+        for name in NAMES:
+            np.testing.assert_array_equal(getattr(given, name), getattr(drawn, name), err_msg=name)
+        for name in ("x", "query", "task_index"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(drawn, name), err_msg=name)
+        if split == "icl":
+            np.testing.assert_array_equal(other.task, drawn.task)
+        else:
+            np.testing.assert_array_equal(other.task, others[drawn.task_index])
+        np.testing.assert_allclose(noise(other), noise(drawn), atol=1e-13)
+    # known tasks need no seed
+    assert set(map(tuple, whole(**{**arguments, "rng": None}, split="idg", pretraining_tasks=own).task)) <= set(
+        map(tuple, own)
+    )
+
+
+def test_given_tasks_are_a_copy():
+    tasks = np.ones((2, 3))
+    arguments = {name: value for name, value in SMALL.items() if name != "n_tasks"}
+    stream = stream_prompts(**arguments, pretraining_tasks=tasks)
+    tasks[:] = 5
+    assert np.all(next(stream).task == 1)
+
+
+@pytest.mark.parametrize("law", ["sphere", "gaussian"])
+def test_the_tasks_of_a_seed(law):
+    """They are those of the stream, of the summaries, and of a fresh generator of that seed."""
+    tasks = pretraining_tasks(d=3, kappa=7 / 3, tasks=law, rng=5)
+    batch = whole(**{**SMALL, "tasks": law, "rng": 5})
+    np.testing.assert_array_equal(batch.task, tasks[batch.task_index])
+    point = Point.of(d=3, n_sequences=1, context_length=1, n_tasks=7, rho=0.0)
+    np.testing.assert_array_equal(sample_summaries(point, law, np.random.default_rng(5)).tasks, tasks)
+    np.testing.assert_array_equal(pretraining_tasks(d=3, n_tasks=7, tasks=law, rng=np.random.default_rng(5)), tasks)
+    coloured = {"task_covariance": [2.0, 0.5, 0.5], "tasks": "gaussian"}
+    batch = whole(**{**SMALL, **coloured})
+    np.testing.assert_array_equal(batch.task, pretraining_tasks(d=3, n_tasks=7, **coloured, rng=0)[batch.task_index])
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"rng": None}, ValueError, r"rng must be the pretraining's seed, an integer, got None"),
+        ({"kappa": math.inf}, ValueError, r"kappa must be finite, got inf"),
+        ({"n_tasks": math.inf}, ValueError, r"n_tasks must be finite, got inf"),
+        ({"n_tasks": 0}, ValueError, r"n_tasks must be an integer >= 1 .*, got 0"),
+        ({}, TypeError, r"missing kappa"),
+        ({"kappa": 1.0, "tasks": "cube"}, ValueError, r"tasks must be one of"),
+        ({"kappa": 1.0, "task_covariance": np.ones(3)}, ValueError, r"task_covariance must be None with"),
+    ],
+)
+def test_unknown_tasks_of_a_seed(change, error, message):
+    with pytest.raises(error, match=message):
+        pretraining_tasks(**{"d": 3, "rng": 0, **change})
+
+
 def test_no_noise():
     assert np.abs(noise(whole(**{**SMALL, "rho": 0.0}))).max() < 1e-14
 
@@ -353,6 +417,38 @@ def test_torch_missing_says_what_to_install(monkeypatch):
             r"test_task_covariance must be positive semidefinite, got the eigenvalue -1",
         ),
         ({"split": "idg", "rng": None}, ValueError, r"rng must be the pretraining set's integer seed .*, got None"),
+        (
+            {"pretraining_tasks": np.ones((7, 3))},
+            ValueError,
+            "give pretraining_tasks or n_tasks, not both: given tasks are not drawn",
+        ),
+        (
+            {"pretraining_tasks": np.ones((7, 3)), "n_tasks": None, "kappa": 2.0},
+            ValueError,
+            "give pretraining_tasks or kappa, not both",
+        ),
+        (
+            {"pretraining_tasks": np.ones((7, 3)), "n_tasks": None, "tasks": "gaussian", "task_covariance": np.ones(3)},
+            ValueError,
+            "give pretraining_tasks or task_covariance, not both",
+        ),
+        (
+            {"pretraining_tasks": np.ones((7, 4)), "n_tasks": None},
+            ValueError,
+            r"pretraining_tasks must have shape \(k, d\) with k >= 1 and d = 3, got \(7, 4\)",
+        ),
+        ({"pretraining_tasks": np.ones(3), "n_tasks": None}, ValueError, r"and d = 3, got \(3,\)"),
+        ({"pretraining_tasks": np.ones((0, 3)), "n_tasks": None}, ValueError, r"k >= 1 and d = 3, got \(0, 3\)"),
+        (
+            {"pretraining_tasks": [[1.0, 2.0, 3.0], [0.0, math.nan, 1.0]], "n_tasks": None},
+            ValueError,
+            r"pretraining_tasks must be finite, got \[ 0. nan  1.\] in row 1",
+        ),
+        (
+            {"pretraining_tasks": "all", "n_tasks": None},
+            TypeError,
+            "pretraining_tasks must be an array of real numbers",
+        ),
         ({"rho": -0.1}, ValueError, r"rho must be >= 0 and finite, got -0.1"),
         ({"tau": 1.0}, ValueError, r"give tau or n_sequences, not both"),
         ({"context_length": None}, TypeError, r"missing alpha"),

@@ -2,6 +2,7 @@
 
 from icltheory.prompts import covariance
 from icltheory.prompts.kernels import Kernel
+from icltheory.prompts.pretraining import pretraining_tasks
 from icltheory.prompts.regimes import Regime, Statistics
 from icltheory.prompts.sampling import Summaries, sample_summaries
 from icltheory.prompts.tasks import TaskMoments, draw_tasks, moments_of_law, moments_of_tasks
@@ -18,6 +19,7 @@ __all__ = [
     "draw_tasks",
     "moments_of_law",
     "moments_of_tasks",
+    "pretraining_tasks",
     "sample_summaries",
     "stream_prompts",
     "summarise",

@@ -188,6 +188,11 @@ class Kernel:
         return self.correlations.length
 
     @property
+    def follows(self) -> bool:
+        """Whether the next token's correlations are known, so that ``query="next"`` means something."""
+        return self.correlations.following() is not None
+
+    @property
     def k2(self) -> float:
         r""":math:`\frac1l \mathrm{tr}\,K^2`, from 1 (independent tokens) to l (identical ones)."""
         return self.statistics("independent").k2

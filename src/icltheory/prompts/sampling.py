@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from icltheory.points import Floats, Point
 from icltheory.prompts.kernels import Kernel, Query
 from icltheory.prompts.label_sums import LabelSums, label_sampler
+from icltheory.prompts.pretraining import given_tasks
 from icltheory.prompts.tasks import TaskLaw, task_sampler
 
 Assignment = Literal["random", "balanced"]
@@ -102,7 +103,7 @@ def sample_summaries(
     sums, left = label_sampler(length, point.rho, check_kernel(kernel, query, length), query)
     task_stream, choice, query_stream, orthogonal, normal, gamma, noise = rng.spawn(7)
     if tasks is not None:
-        seen: Floats | None = _given(tasks, point)
+        seen: Floats | None = given_tasks("tasks", tasks, d, k)
     else:
         seen = None if np.isinf(k) else draw(int(k), task_stream)
     if seen is not None:
@@ -144,19 +145,6 @@ def check_kernel(kernel: Kernel | None, query: Query, length: int) -> Kernel | N
             f"kernel must have the context length of the prompts, {length}, got {kernel.context_length} ({kernel.name})"
         )
     return kernel
-
-
-def _given(tasks: ArrayLike, point: Point) -> Floats:
-    """Return given pretraining tasks as a float array, if they are the right number of finite vectors."""
-    value, shape = np.asarray(tasks), (point.n_tasks, point.d)
-    if value.dtype.kind not in "iuf":
-        raise TypeError(f"tasks must be an array of real numbers, got {tasks!r}")
-    if value.shape != shape:
-        raise ValueError(f"tasks must have shape (n_tasks, d) = {shape}, got {value.shape}")
-    if not np.all(np.isfinite(value)):
-        row = int(np.argmin(np.isfinite(value).all(axis=1)))
-        raise ValueError(f"tasks must be finite, got {value[row]} in row {row}")
-    return value.astype(np.float64)
 
 
 def _correlate(last: Floats, z: Floats, u: Floats, z_along: Floats, y: LabelSums, left: float) -> None:

@@ -8,9 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from icltheory.points import RNG, Floats, Point, generator, whole
-from icltheory.prompts.sampling import ASSIGNMENTS, Assignment
+from icltheory.points import RNG, Floats, Point, generator, one_whole
+from icltheory.prompts.kernels import Kernel, Query
+from icltheory.prompts.pretraining import given_tasks
+from icltheory.prompts.sampling import ASSIGNMENTS, Assignment, check_kernel
 from icltheory.prompts.tasks import TaskLaw, check_law, check_task_covariance, task_sampler
+from icltheory.prompts.token_chains import Colour, token_colouring
 from icltheory.resources import require_memory
 
 Array = Any  # a numpy array, or a torch tensor with backend="torch"
@@ -65,6 +68,9 @@ def stream_prompts(
     assignment: Assignment = "random",
     task_covariance: ArrayLike | None = None,
     test_task_covariance: ArrayLike | None = None,
+    pretraining_tasks: ArrayLike | None = None,
+    kernel: Kernel | None = None,
+    query: Query = "independent",
     rng: RNG = None,
     batch_size: int | None = None,
     max_bytes: int = 2**28,
@@ -106,6 +112,14 @@ def stream_prompts(
         variance is its normalised trace, 1 for the spectra of `icltheory.prompts.covariance`.
     test_task_covariance : array of shape (d,) or (d, d), optional
         C of the fresh tasks of ``split="icl"``; default that of pretraining (``np.ones(d)`` is the identity).
+    pretraining_tasks : array of shape (k, d), optional
+        The pretraining tasks themselves, in place of kappa or `n_tasks` and of draws from the law; ``split="icl"`` does
+        not look at them. All other numbers of a seed are the same as without it.
+    kernel : Kernel, optional
+        Correlations of the tokens of a prompt, :math:`E\,x_a x_b^\top = K_{ab} I/d`; the default is independent tokens.
+        Its context length is the prompts', which need not be given then.
+    query : {"independent", "next"} or array of shape (l,)
+        Correlations of the query with the context.
     rng : int, SeedSequence, BitGenerator, Generator or None
         Source of randomness; 0 is a seed. Give all splits the same integer: the other kinds are advanced by every
         call, so that the next one has other tasks.
@@ -156,6 +170,15 @@ def stream_prompts(
     >>> bool(abs(np.mean(np.concatenate(errors)) / 0.01 - 1) < 0.25)   # rho, plus a term of order rho d/l
     True
     """
+    given = None
+    if pretraining_tasks is not None:
+        for name, value in {"kappa": kappa, "n_tasks": n_tasks, "task_covariance": task_covariance}.items():
+            if value is not None:
+                raise ValueError(f"give pretraining_tasks or {name}, not both: given tasks are not drawn")
+        given = given_tasks("pretraining_tasks", pretraining_tasks, one_whole("d", d, "token dimension"))
+        n_tasks = len(given)
+    if kernel is not None and alpha is None and context_length is None:
+        context_length = kernel.context_length
     point = Point.of(
         d=d,
         tau=tau,
@@ -174,20 +197,24 @@ def stream_prompts(
     _check_choice("assignment", assignment, ASSIGNMENTS)
     _check_choice("split", split, SPLITS)
     convert = _converter(backend, dtype)
-    size = _batch_size(point, dtype, batch_size, max_bytes)
+    colour = token_colouring(check_kernel(kernel, query, point.context_length), query)
+    each = _bytes_per_prompt(point, dtype, kernel is not None)
+    size = _batch_size(point, dtype, each, batch_size, max_bytes)
     seen = split != "icl" and bool(np.isfinite(point.n_tasks))
-    if seen and split == "idg" and rng is None:
+    if seen and split == "idg" and rng is None and given is None:
         raise ValueError('rng must be the pretraining set\'s integer seed for split="idg", got None (unknown tasks)')
     held = 24.0 * point.n_tasks * d + 16.0 * point.n_sequences * (assignment == "balanced") if seen else 0.0
     require_memory(
-        held + size * _bytes_per_prompt(point, dtype),
+        held + size * each,
         f"streaming prompts (d = {d}, {point.n_tasks} tasks, batches of {size})",
         "reduce kappa or batch_size" if seen else "reduce batch_size or max_bytes",
     )
     task_stream, *split_streams = generator(rng).spawn(1 + len(SPLITS))
     draw = task_sampler(law, d, covariance=covariance)
-    known = draw(int(point.n_tasks), task_stream) if seen else None
-    return _batches(point, draw, known, assignment, split_streams[SPLITS.index(split)], size, convert)
+    known = None
+    if seen:
+        known = draw(int(point.n_tasks), task_stream) if given is None else given
+    return _batches(point, draw, known, assignment, split_streams[SPLITS.index(split)], size, colour, convert)
 
 
 def summarise(prompts: Prompts) -> tuple[Array, Array, Array]:
@@ -224,6 +251,7 @@ def _batches(
     assignment: Assignment,
     stream: np.random.Generator,
     size: int,
+    colour: Colour,
     convert: Callable[[Prompts], Prompts],
 ) -> Iterator[Prompts]:
     """Yield the stream; each kind of variate has its own generator, read in order, whatever the batch size."""
@@ -237,7 +265,7 @@ def _batches(
         else:
             index = choice.integers(len(known), size=b) if order is None else order[start : start + b]
             w = known[index]
-        batch = convert(_label(point, w, index, *others))
+        batch = convert(_label(point, w, index, colour, *others))
         del index, w
         yield batch
         del batch  # not to hold one batch while the next is drawn
@@ -247,6 +275,7 @@ def _label(
     point: Point,
     w: Floats,
     index: Array,
+    colour: Colour,
     tokens: np.random.Generator,
     queries: np.random.Generator,
     noise: np.random.Generator,
@@ -258,6 +287,7 @@ def _label(
     x /= np.sqrt(d)
     query = queries.standard_normal((b, d))
     query /= np.sqrt(d)
+    x, query = colour(x, query)
     y = noise.standard_normal((b, point.context_length))
     y *= sigma
     y += (x @ w[:, :, None])[:, :, 0]
@@ -265,11 +295,10 @@ def _label(
     return Prompts(x=x, y=y, query=query, target=target, task=w, task_index=index)
 
 
-def _batch_size(point: Point, dtype: str, batch_size: int | None, max_bytes: int) -> int:
+def _batch_size(point: Point, dtype: str, each: int, batch_size: int | None, max_bytes: int) -> int:
     if batch_size is not None:
-        return min(_integer("batch_size", batch_size, "prompts in a batch"), point.n_sequences)
-    limit = _integer("max_bytes", max_bytes, "memory that drawing one batch may take")
-    each = _bytes_per_prompt(point, dtype)
+        return min(one_whole("batch_size", batch_size, "prompts in a batch"), point.n_sequences)
+    limit = one_whole("max_bytes", max_bytes, "memory that drawing one batch may take")
     if limit < each:
         raise ValueError(
             f"max_bytes must be at least {each}, the memory that drawing one prompt takes at d = {point.d} and "
@@ -278,10 +307,11 @@ def _batch_size(point: Point, dtype: str, batch_size: int | None, max_bytes: int
     return min(limit // each, point.n_sequences)
 
 
-def _bytes_per_prompt(point: Point, dtype: str) -> int:
+def _bytes_per_prompt(point: Point, dtype: str, correlated: bool) -> int:
     """Count the peak while a prompt is drawn: all in double precision with temporaries, then the rounded copies."""
+    tokens = 3 if correlated else 1
     length, d = point.context_length, point.d
-    drawn = 8 * (length * d + 2 * length + 2 * d + 4)
+    drawn = 8 * (tokens * length * d + 2 * length + 2 * d + 4)
     return drawn if dtype == "float64" else drawn + np.dtype(dtype).itemsize * (length * d + length + 2 * d + 1)
 
 
@@ -310,10 +340,3 @@ def _torch() -> Any:
 def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise ValueError(f"{name} must be one of {allowed}, got {value!r}")
-
-
-def _integer(name: str, value: int, meaning: str) -> int:
-    array = whole(name, value, meaning)
-    if array.ndim:
-        raise TypeError(f"{name} must be one integer, got an array of shape {array.shape} ({meaning})")
-    return int(array)
