@@ -2,12 +2,15 @@
 
 from icltheory.theory import limits
 from icltheory.theory.alignment import AlignmentTable, alignment_kernel, alignment_table, rank_correlations
+from icltheory.theory.bayes import BayesDiscreteRisk, bayes_discrete, bayes_ridge
+from icltheory.theory.bayes_finite import BayesFiniteRisk, bayes_discrete_finite
 from icltheory.theory.best_ridge import optimal_ridge
 from icltheory.theory.boundary import NonMonotone, non_monotone_boundary
 from icltheory.theory.correlated import correlated_context, query_gain
 from icltheory.theory.finite_size import finite_size
 from icltheory.theory.kernel_statistics import CorrelationWarning
 from icltheory.theory.linear_attention import LinearAttentionRisk, linear_attention
+from icltheory.theory.nearest_task import nearest_task, nearest_task_exponent
 from icltheory.theory.online import OnlineCurve, online
 from icltheory.theory.online_edge import stability_edge
 from icltheory.theory.online_limit import online_limit
@@ -17,6 +20,8 @@ from icltheory.theory.task_covariance import TaskCovarianceRisk, task_covariance
 
 __all__ = [
     "AlignmentTable",
+    "BayesDiscreteRisk",
+    "BayesFiniteRisk",
     "ContextGain",
     "CorrelationWarning",
     "LinearAttentionRisk",
@@ -27,10 +32,15 @@ __all__ = [
     "TaskCovarianceRisk",
     "alignment_kernel",
     "alignment_table",
+    "bayes_discrete",
+    "bayes_discrete_finite",
+    "bayes_ridge",
     "correlated_context",
     "finite_size",
     "limits",
     "linear_attention",
+    "nearest_task",
+    "nearest_task_exponent",
     "non_monotone_boundary",
     "online",
     "online_limit",
