@@ -1,6 +1,7 @@
 """Simulations at finite size: exact prompts, a fast fit, exact errors."""
 
 from icltheory.simulate.decompose import Decomposition, Parts, decompose
+from icltheory.simulate.discrete import DiscreteRisk, bayes_discrete
 from icltheory.simulate.error import best_gamma, exact_error
 from icltheory.simulate.experiment import Simulation
 from icltheory.simulate.online import DivergenceError, OnlineSimulation, online
@@ -10,12 +11,14 @@ from icltheory.simulate.solve import SolverError, SolverReport, ridge_regression
 
 __all__ = [
     "Decomposition",
+    "DiscreteRisk",
     "DivergenceError",
     "OnlineSimulation",
     "Parts",
     "Simulation",
     "SolverError",
     "SolverReport",
+    "bayes_discrete",
     "best_gamma",
     "decompose",
     "exact_error",
