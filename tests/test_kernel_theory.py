@@ -75,6 +75,20 @@ def test_the_theory_is_what_is_simulated():
         assert runs[0].test_context_length == 96
 
 
+def test_the_query_gain_of_kernels():
+    gain = icl.theory.query_gain(alpha=4.0, kernel=CHAINS, **AT)
+    apart = [linear_attention(alpha=4.0, kernel=CHAINS, query=query, **AT).icl for query in ("independent", "next")]
+    np.testing.assert_allclose(gain, apart[0] - apart[1], rtol=1e-9, atol=1e-12)
+    profile = np.zeros(128)
+    profile[-1] = 0.5
+    own = icl.theory.query_gain(alpha=4.0, kernel=CHAINS[1], query=profile, target="idg", **AT)
+    s = CHAINS[1].statistics(profile)
+    assert own == icl.theory.query_gain(alpha=4.0, k0=s.k0, k1=s.k1, k2=s.k2, target="idg", **AT)
+    for wrong in ({}, {"k0": 0.1, "k1": 0.1}, {"kernel": CHAINS, "k0": 0.1, "k1": 0.1, "k2": 1.0}):
+        with pytest.raises(TypeError, match="give a kernel, or k0, k1 and k2"):
+            icl.theory.query_gain(alpha=4.0, **wrong, **AT)
+
+
 def test_outside_the_weak_regime_there_is_a_warning():
     weak, strong = icl.Kernel.exponential(2.0, 128), icl.Kernel.exponential(200.0, 128)
     with pytest.warns(

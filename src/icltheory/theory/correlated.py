@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from icltheory.points import Booleans, Floats, check
+from icltheory.prompts.kernels import Query
+from icltheory.theory.kernel_statistics import Kernels, statistics_of
 from icltheory.theory.linear_attention import LinearAttentionRisk, linear_attention
 from icltheory.theory.rational import captured, check_target
 from icltheory.theory.task_spectrum import Traces, resolvent, traces
@@ -97,10 +99,9 @@ def correlated_context(
 
     Examples
     --------
-    >>> from icltheory.prompts.kernels import Kernel
-    >>> from icltheory.theory.correlated import correlated_context
-    >>> chain = Kernel.exponential(2.0, context_length=128).statistics("next")
-    >>> law = correlated_context(
+    >>> import icltheory as icl
+    >>> chain = icl.Kernel.exponential(2.0, context_length=128).statistics("next")
+    >>> law = icl.theory.correlated_context(
     ...     tau=4.0, alpha=4.0, kappa=10.0, rho=0.01, k0=[0.0, chain.k0], k1=[0.0, chain.k1], k2=chain.k2
     ... )
     >>> law.icl.round(4)   # a query that is independent of the context, and one that continues it
@@ -130,9 +131,11 @@ def query_gain(
     kappa: ArrayLike,
     rho: ArrayLike,
     ridge: ArrayLike = 0.0,
-    k0: ArrayLike,
-    k1: ArrayLike,
-    k2: ArrayLike,
+    kernel: Kernels | None = None,
+    query: Query = "next",
+    k0: ArrayLike | None = None,
+    k1: ArrayLike | None = None,
+    k2: ArrayLike | None = None,
     target: str = "icl",
 ) -> Floats:
     r"""Return what a query that continues the context is worth: the error with an independent one minus that with it.
@@ -153,8 +156,12 @@ def query_gain(
 
     Parameters
     ----------
-    tau, alpha, kappa, rho, ridge, k0, k1, k2 : array_like
+    tau, alpha, kappa, rho, ridge : array_like
         As in `correlated_context`.
+    kernel, query : optional
+        As in `linear_attention`; the query is by default the next token.
+    k0, k1, k2 : array_like
+        Statistics in place of a kernel.
     target : {"icl", "idg"}
         Error on fresh or on the pretraining tasks.
 
@@ -169,18 +176,25 @@ def query_gain(
     ValueError, TypeError
         As in `correlated_context`.
 
+    Warns
+    -----
+    CorrelationWarning
+        If a kernel's correlations are not weak.
+
     Examples
     --------
-    >>> from icltheory.prompts.kernels import Kernel
-    >>> from icltheory.theory.correlated import query_gain
-    >>> for kernel in (Kernel.exponential(2.0, 128), Kernel.power_law(0.7, 1280)):
-    ...     s = kernel.statistics("next")
-    ...     print(query_gain(tau=4.0, alpha=4.0, kappa=10.0, rho=0.01, k0=s.k0, k1=s.k1, k2=s.k2).round(4))
-    0.0519
+    >>> import icltheory as icl
+    >>> at = dict(tau=4.0, alpha=4.0, kappa=10.0, rho=0.01)
+    >>> icl.theory.query_gain(**at, kernel=[icl.Kernel.exponential(xi, 128) for xi in (0.0, 2.0, 5.0)]).round(4)
+    array([0.    , 0.0519, 0.1874])
+    >>> s = icl.Kernel.power_law(0.7, 1280).statistics("next")
+    >>> round(float(icl.theory.query_gain(**at, k0=s.k0, k1=s.k1, k2=s.k2)), 4)
     -0.0124
     """
     which = check_target(target)
-    statistics = _statistics(k0, k1, k2)
+    if (kernel is None) == (k0 is None or k1 is None or k2 is None):
+        raise TypeError("give a kernel, or k0, k1 and k2")
+    statistics = statistics_of(kernel, query) if kernel is not None else _statistics(k0, k1, k2)  # type: ignore[arg-type]
     tau, alpha, kappa, rho, ridge, *k = np.broadcast_arrays(
         check("tau", tau),
         check("alpha", alpha),
