@@ -1,13 +1,15 @@
 """The finite-size theory against simulation, at random settings.
 
-python benchmarks/finite_size.py simulate FILE    draw until standard errors are 0.5 % (resumes; some 15 CPU minutes)
-python benchmarks/finite_size.py compare FILE     the tables of deviations, beside those of the asymptotic theory
+python benchmarks/finite_size.py simulate FILE      draw until standard errors are 0.5 % (resumes; some 15 CPU minutes)
+python benchmarks/finite_size.py correlated FILE    only the settings with correlated tokens (some 3 CPU minutes)
+python benchmarks/finite_size.py compare FILE       the tables of deviations, beside those of the asymptotic theory
 """
 
 import json
 import math
 import sys
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +18,10 @@ import numpy as np
 import icltheory as icl
 from icltheory.simulate.batch import Job, cores, run_all
 
-SETTINGS, NEAR_PEAK = 80, 20
+SETTINGS, NEAR_PEAK, CORRELATED = 80, 20, 40
 WANTED = 0.005  # relative standard error
 LEAST, MOST, STEP = 8, 400, 8
+MOST_CORRELATED = 120
 TARGETS = ("icl", "idg", "train")
 
 
@@ -46,18 +49,46 @@ def settings(count: int, near: bool) -> list[Job]:
     return jobs
 
 
+def correlated(count: int) -> list[Job]:
+    """Return random settings with correlated tokens: d 16-48, l/d .7-8, kappa .3-inf, tau .2-5.
+
+    Exponential kernels with xi from 1 to l/8, and power laws with gamma from .7 to 2; at least 10 % off the peak.
+    """
+    rng = np.random.default_rng([20261201, 2])
+    jobs: list[Job] = []
+    while len(jobs) < count:
+        point = icl.Point.of(
+            d=int(rng.integers(16, 49)),
+            tau=log_uniform(rng, 0.2, 5),
+            alpha=log_uniform(rng, 0.7, 8),
+            kappa=math.inf if rng.random() < 0.15 else log_uniform(rng, 0.3, 10),
+            rho=log_uniform(rng, 0.01, 0.5),
+            ridge=log_uniform(rng, 1e-6, 1),
+        )
+        length = point.context_length
+        if rng.random() < 0.6:
+            kernel = icl.Kernel.exponential(round(log_uniform(rng, 1, max(length / 8, 1.5)), 1), length)
+        else:
+            kernel = icl.Kernel.power_law(round(rng.uniform(0.7, 2), 1), length)
+        law, assignment = rng.choice(["sphere", "gaussian"]), rng.choice(["random", "balanced"])
+        if abs(point.n_sequences / point.n_parameters - 1) > 0.1:
+            jobs.append(Job(point=point, tasks=str(law), assignment=str(assignment), kernel=kernel))  # type: ignore[arg-type]
+    return jobs
+
+
 def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
 def all_settings() -> list[Job]:
-    return settings(SETTINGS, near=False) + settings(NEAR_PEAK, near=True)
+    return settings(SETTINGS, near=False) + settings(NEAR_PEAK, near=True) + correlated(CORRELATED)
 
 
-def simulate(path: Path) -> None:
+def simulate(path: Path, first: int = 0) -> None:
     """Append a line for each repetition until every setting is known well enough."""
-    for i, job in enumerate(all_settings()):
+    for i, job in list(enumerate(all_settings()))[first:]:
         most = MOST if i < SETTINGS else 5 * LEAST  # near the peak no number of seeds would do
+        most = MOST_CORRELATED if job.kernel else most
         while True:
             seen = values(path).get(i, np.empty((0, len(TARGETS))))
             if len(seen) >= LEAST and (len(seen) >= most or np.all(relative_error(seen)[:2] < WANTED)):
@@ -84,6 +115,7 @@ def relative_error(seen: np.ndarray) -> np.ndarray:
 
 def compare(path: Path) -> None:
     """Print every setting and the quantiles."""
+    warnings.simplefilter("ignore", icl.theory.CorrelationWarning)  # short contexts, of which few are weak
     jobs, seen = all_settings(), values(path)
     kinds = ("finite size", "asymptotic")
     deviation = np.full((2, len(jobs), 3), np.nan)
@@ -106,19 +138,30 @@ def compare(path: Path) -> None:
             rho=p.rho,
             ridge=p.ridge,
             tasks=job.tasks,
+            kernel=job.kernel,
         )
         seconds += time.process_time() - started
-        for j, law in enumerate((ours, icl.theory.linear_attention(**p.ratios()))):
+        for j, law in enumerate((ours, icl.theory.linear_attention(**p.ratios(), kernel=job.kernel))):
             deviation[j, i] = [float(getattr(law, name)) / mean[t] - 1 for t, name in enumerate(TARGETS)]
         if i == SETTINGS:
             print("Within 10 % of the peak:")
+        if i == SETTINGS + NEAR_PEAK:
+            print("Correlated tokens, off the peak:")
         line = f"{p.d:4d} {p.alpha:6.2f} {p.kappa:6.2f} {p.tau:6.2f} {p.rho:5.2f} {p.ridge:9.1e}"
         line += f"  {job.tasks:8} {job.assignment:8}"
         for t in (0, 1):
             line += f"  {mean[t]:9.4f} {errors[i, t]:6.1%}  {deviation[0, i, t]:+7.1%} {deviation[1, i, t]:+7.1%}"
-        print(line)
-    for title, rows in (("off the peak", slice(0, SETTINGS)), ("within 10 % of it", slice(SETTINGS, None))):
+        print(line + (f"  {job.kernel.name}" if job.kernel else ""))
+    near = SETTINGS + NEAR_PEAK
+    groups = {
+        "off the peak": slice(0, SETTINGS),
+        "within 10 % of it": slice(SETTINGS, near),
+        "with correlated tokens": slice(near, None),
+    }
+    for title, rows in groups.items():
         known = ~np.isnan(errors[rows, 0])
+        if not known.any():
+            continue
         print(f"\n|deviation| over {known.sum()} settings {title}: median, 95th percentile, largest")
         for t, name in enumerate(TARGETS):
             median_error = np.median(errors[rows][known, t])
@@ -132,4 +175,9 @@ def compare(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"simulate": simulate, "compare": compare}[sys.argv[1]](Path(sys.argv[2]))
+    commands = {
+        "simulate": simulate,
+        "correlated": lambda path: simulate(path, SETTINGS + NEAR_PEAK),
+        "compare": compare,
+    }
+    commands[sys.argv[1]](Path(sys.argv[2]))

@@ -136,7 +136,12 @@ def _laws(
         if spectrum is not None:
             return {}
         test = None if test_length is None else kernel.with_length(test_length)
-        return {"limit": linear_attention(**point.ratios(), kernel=kernel, query=query, test_kernel=test)}
+        found: dict[str, Risk[Floats]] = {
+            "limit": linear_attention(**point.ratios(), kernel=kernel, query=query, test_kernel=test)
+        }
+        if query == "independent":
+            found["theory"] = finite_size(d=point.d, **point.ratios(), tasks=tasks, kernel=kernel, test_kernel=test)
+        return found
     longer = None if test_length is None else test_length / point.d
     train = np.ones(point.d) if spectrum is None else spectrum
     laws: dict[str, Risk[Floats]] = {"limit": task_covariance(**point.ratios(), train=train, test_alpha=longer)}

@@ -130,6 +130,7 @@ def moments_of_law(law: TaskLaw, d: int, *, covariance: ArrayLike | None = None)
     c = check_task_covariance("covariance", covariance, d, check_law(law))
     second = np.eye(d) if c is None else np.diag(c) if c.ndim == 1 else c
     signal = float(np.trace(second)) / d
+    squared = second @ second if c is not None and c.ndim == 2 else second * second
     spread = 0.0 if law == "sphere" else 2.0 * float(np.vdot(second, second)) / d**2
     return TaskMoments(
         signal=signal,
@@ -137,7 +138,7 @@ def moments_of_law(law: TaskLaw, d: int, *, covariance: ArrayLike | None = None)
         mean=np.zeros(d),
         signal_mean=np.zeros(d),
         second=second,
-        signal_second=signal * second + (0.0 if law == "sphere" else 2.0 / d) * (second @ second),
+        signal_second=second if law == "sphere" else signal * second + (2.0 / d) * squared,
         tasks=None,
     )
 

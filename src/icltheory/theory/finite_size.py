@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from icltheory.points import Floats, check, one_whole, ratios
-from icltheory.prompts.tasks import TaskLaw, check_law, moments_of_law, moments_of_tasks
-from icltheory.theory.feature_scale import Prompt, ScaleLaw, scale_law
+from icltheory.prompts.kernels import Kernel, Query
+from icltheory.prompts.tasks import TaskLaw, check_law, moments_of_tasks
+from icltheory.theory.feature_scale import Prompt, ScaleLaw, scale_law, third_and_fourth
+from icltheory.theory.kernel_statistics import Kernels, all_kernels, context_lengths, of_both
 from icltheory.theory.linear_attention import LinearAttentionRisk
 from icltheory.theory.mean_spectrum import TaskSpectrum, mean_spectrum, spectrum_of
 from icltheory.theory.prompt_resolvent import PromptMoments, fresh, seen, systematic_error, traces
@@ -30,6 +32,9 @@ def finite_size(
     n_tasks: ArrayLike | None = None,
     tasks: TaskLaw | ArrayLike = "sphere",
     test_context_length: int | None = None,
+    kernel: Kernels | None = None,
+    query: Query = "independent",
+    test_kernel: Kernels | None = None,
 ) -> LinearAttentionRisk:
     r"""Predict ICL, IDG and training error at finite d, to about one per cent where d is a few dozen.
 
@@ -55,12 +60,13 @@ def finite_size(
               + \frac1d \mathrm{tr}\,\bar\Gamma R_t \bar\Gamma^\top + (w_2 + w_3 v) \frac dn \mathrm{tr}\,R G R_t G ,
 
     and the training error is :math:`\varphi^2 E[(\epsilon^2 + s v)/(\varphi+s)^2]`. The law of s and the spectrum of
-    the tasks, averaged over their draws, are taken to relative order 1/d. With s = 1 and d -> infinity this is
+    the tasks, averaged over their draws, are taken to relative order 1/d; with correlated tokens s fluctuates more,
+    by a variance of up to about :math:`2\,\mathrm{tr}\,K^4/(\mathrm{tr}\,K^2)^2`. With s = 1 and d -> infinity this is
     `linear_attention`. Left out are smaller effects of that order, such as correlations between sequences of the same
-    task; measured, what remains is below 1/d (docs/benchmarks.md).
+    task; measured, what remains is below 1/d, and with correlated tokens mostly below 1 % (docs/finite_size.md).
 
     The theory is of balanced tasks (see `icltheory.simulate.linear_attention`); choosing tasks at random raises the
-    IDG error by a term of order k/n. About 5 ms a point.
+    IDG error by a term of order k/n. About 5 ms a point, 12 ms with a kernel.
 
     Parameters
     ----------
@@ -77,6 +83,15 @@ def finite_size(
         ``kappa`` and ``n_tasks`` are left out, and fresh tasks are on the sphere.
     test_context_length : int, optional
         Examples in a prompt of both tests; default that of training.
+    kernel : Kernel or list of Kernel, optional
+        Correlations of the tokens of a prompt; the default is independent tokens. A list of m kernels is an axis of
+        length m, which broadcasts with the other arguments. Its context length is the prompts', which then need not
+        be given. They enter by :math:`k_2 = \frac1l \mathrm{tr}\,K^2` in the moments, and by tr K^3 and tr K^4 in the
+        law of s, at a cost of O(l^3): half a second at l = 2000.
+    query : "independent"
+        Only queries that are independent of the context.
+    test_kernel : Kernel or list of Kernel, optional
+        Correlations, and context length, in both tests; default those of training.
 
     Returns
     -------
@@ -86,11 +101,17 @@ def finite_size(
     Raises
     ------
     ValueError, TypeError
-        Naming the argument, its value and what is allowed.
+        Naming the argument, its value and what is allowed; also for a query that is correlated with the context.
+
+    Warns
+    -----
+    CorrelationWarning
+        If a kernel's correlations are not weak: s then fluctuates by its own size, and the theory is a rough guide.
 
     References
     ----------
-    This project's own. The starting point is Lu et al., PNAS 122(28), 2025 (arXiv:2405.11751).
+    This project's own. The starting point is Lu et al., PNAS 122(28), 2025 (arXiv:2405.11751), and for correlated
+    tokens Letey, Lu, Pehlevan, Zavatone-Veth, HiLD at ICML 2026.
 
     Examples
     --------
@@ -100,12 +121,18 @@ def finite_size(
     1.9
     >>> float(icl.theory.linear_attention(**at).icl.round(2))
     1.64
+    >>> chain = icl.Kernel.exponential(5.0, context_length=128)   # simulated: .82; the limit d -> infinity: .77
+    >>> float(icl.theory.finite_size(d=32, tau=4.0, kappa=10.0, rho=0.01, kernel=chain, tasks="gaussian").icl.round(2))
+    0.81
     """
     law, given = _tasks(tasks, d)
     if given is not None:
         if kappa is not None or n_tasks is not None:
             raise ValueError("give tasks or their number (kappa, n_tasks), not both: given tasks are counted")
         n_tasks = len(given)
+    _require_independent(query)
+    if kernel is not None and alpha is None and context_length is None:
+        context_length = context_lengths(kernel)
     realised = ratios(
         d=d,
         tau=tau,
@@ -115,14 +142,26 @@ def finite_size(
         n_sequences=n_sequences,
         n_tasks=n_tasks,
     )
-    arguments = np.broadcast_arrays(*realised, check("rho", rho), check("ridge", ridge))
+    tested = _tested(kernel, test_kernel, test_context_length)
+    found = of_both(realised[1], d, kernel, query, tested, None)
+    length = found["test_alpha"] * d
+    if test_context_length is not None:
+        length = np.asarray(float(one_whole("test_context_length", test_context_length, "examples")))
+    arguments = np.broadcast_arrays(
+        *realised,
+        check("rho", rho),
+        check("ridge", ridge),
+        found["k2"],
+        *_third_and_fourth(kernel, found["k2"]),
+        length,
+        found["test_k2"],
+    )
     if np.any(np.isinf(arguments[0])):
         raise ValueError("tau must be finite at finite d, got inf (tau = n/d^2)")
-    length = None if test_context_length is None else one_whole("test_context_length", test_context_length, "examples")
     dimension = int(d)
     results = np.empty((5, *arguments[0].shape))
     for index in np.ndindex(arguments[0].shape):
-        t, a, k, noise, penalty = (float(values[index]) for values in arguments)
+        t, a, k, noise, penalty, k2, k3, k4, test_length, test_k2 = (float(values[index]) for values in arguments)
         size = np.round(k * dimension)
         prompt = Prompt(
             d=dimension,
@@ -132,11 +171,20 @@ def finite_size(
             spectrum=mean_spectrum(law, dimension, size, noise)
             if given is None
             else spectrum_of(moments_of_tasks(given), noise),
+            k2=k2,
+            k3=k3,
+            k4=k4,
         )
-        results[(slice(None), *index)] = _predict(prompt, np.round(t * dimension**2), law, penalty, length)
+        n = np.round(t * dimension**2)
+        results[(slice(None), *index)] = _predict(prompt, n, law, penalty, np.round(test_length), test_k2)
+    return _risk(results, arguments[2])
+
+
+def _risk(results: Floats, kappa: Floats) -> LinearAttentionRisk:
+    """Name the results."""
     icl, idg, train, xi, converged = (np.asarray(values) for values in results)
     finite = np.isfinite(icl)
-    unseen = np.isfinite(np.broadcast_to(arguments[2], icl.shape))  # fresh tasks throughout: no gap at any error
+    unseen = np.isfinite(kappa)  # fresh tasks throughout: no gap at any error
     gap = np.subtract(icl, idg, out=np.where(unseen, np.inf, 0.0), where=finite)
     return LinearAttentionRisk(
         icl=icl, idg=idg, train=train, gap=gap, effective_ridge=xi, converged=np.asarray(converged == 1.0)
@@ -156,6 +204,38 @@ def _tasks(tasks: TaskLaw | ArrayLike, d: int) -> tuple[TaskLaw, Floats | None]:
     return "sphere", given.astype(np.float64)
 
 
+def _require_independent(query: Query) -> None:
+    if not (isinstance(query, str) and query == "independent"):
+        raise ValueError(
+            f'query must be "independent" at finite d, got {query!r}; theory.linear_attention(kernel=..., query=...) '
+            "has the limit d -> infinity for any other, simulate.linear_attention is exact"
+        )
+
+
+def _tested(kernel: Kernels | None, test_kernel: Kernels | None, length: int | None) -> Kernels | None:
+    """Return the kernels of the tests, if they are not those of training."""
+    if length is None or (kernel is None and test_kernel is None):
+        return test_kernel
+    length = one_whole("test_context_length", length, "examples")
+    if test_kernel is not None:
+        lengths = context_lengths(test_kernel)
+        if np.any(lengths != length):
+            raise ValueError(f"test_kernel must have the context length of the tests, {length}, got {lengths.tolist()}")
+        return test_kernel
+    if isinstance(kernel, Kernel):
+        return kernel if kernel.context_length == length else kernel.with_length(length)
+    return [each if each.context_length == length else each.with_length(length) for each in kernel or ()]
+
+
+def _third_and_fourth(kernel: Kernels | None, k2: Floats) -> tuple[Floats, Floats]:
+    """Return k3 and k4 of the kernels, of the shape of their k2."""
+    if kernel is None:
+        return np.ones(()), np.ones(())
+    many = zip(all_kernels("kernel", kernel), np.atleast_1d(k2), strict=True)
+    k3, k4 = np.array([third_and_fourth(each, float(value)) for each, value in many]).T.reshape(2, *k2.shape)
+    return k3, k4
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Fit:
     """The fit at its effective ridge."""
@@ -168,11 +248,11 @@ class _Fit:
 
 
 def _predict(
-    prompt: Prompt, n: float, law: TaskLaw, ridge: float, test_length: float | None
+    prompt: Prompt, n: float, law: TaskLaw, ridge: float, test_length: float, test_k2: float
 ) -> tuple[float, float, float, float, bool]:
     """Return ICL, IDG and training error, the effective ridge, and whether it is certified."""
     d, rho, tasks = prompt.d, prompt.rho, prompt.spectrum
-    train = seen(tasks, d, prompt.context_length, rho)
+    train = seen(tasks, d, prompt.context_length, rho, prompt.k2)
     floor = rho + systematic_error(tasks, train, train, 0.0, d)
     fit = _fit(prompt, n, train, ridge, floor)
     s, p = fit.law.scale, fit.law.probability / (fit.phi + fit.law.scale) ** 2
@@ -183,10 +263,10 @@ def _predict(
         return math.inf, math.inf, 0.0, fit.xi, fit.certified
     bias = rho + systematic_error(tasks, train, train, fit.xi, d) - floor
     excess = (bias + captured * w2) / room
-    length = prompt.context_length if test_length is None else test_length
+    signal_squared = 1.0 + (2.0 * d / d**2 if law == "gaussian" else 0.0)
     tests = (
-        fresh(moments_of_law(law, d).signal_squared, tasks, d, length, rho),
-        seen(tasks, d, length, rho),
+        fresh(signal_squared, tasks, d, test_length, rho, test_k2),
+        seen(tasks, d, test_length, rho, test_k2),
     )
     icl, idg = (
         rho

@@ -31,26 +31,37 @@ class PromptMoments:
     signal: float
 
 
-def seen(tasks: TaskSpectrum, d: int, context_length: float, rho: float) -> PromptMoments:
-    """Return the moments of prompts on the pretraining tasks, by Wick's theorem (see `icltheory.simulate.error`)."""
+def seen(tasks: TaskSpectrum, d: int, context_length: float, rho: float, k2: float = 1.0) -> PromptMoments:
+    r"""Return the moments of prompts on the pretraining tasks, by Wick's theorem (see `icltheory.simulate.error`).
+
+    Tokens are correlated by :math:`k_2 = \frac1l \mathrm{tr}\,K^2`, 1 for independent ones. With k2 > 1 and tasks of
+    different norms the border is not exactly along h; what is left out is of order 1/l of one feature in d + 1.
+    """
     power = tasks.signal_squared + 2.0 * rho * tasks.signal + rho**2
+    energy = k2 * tasks.signal + rho
     return PromptMoments(
-        body=(1.0 + 1.0 / context_length) * tasks.value + (tasks.signal + rho) * d / context_length,
-        border=1.0 + 2.0 / context_length,
-        corner=(1.0 + 2.0 / context_length) * power,
+        body=(1.0 + k2 / context_length) * tasks.value + energy * d / context_length,
+        border=1.0 + 2.0 / context_length * (energy / (tasks.signal + rho)),
+        corner=(1.0 + 2.0 / context_length) * power + 2.0 / context_length * (k2 - 1.0) * tasks.signal_squared,
         target=tasks.value,
         mean=1.0,
         signal=tasks.signal,
     )
 
 
-def fresh(signal_squared: float, tasks: TaskSpectrum, d: int, context_length: float, rho: float) -> PromptMoments:
-    """Return the moments of prompts on fresh isotropic tasks with E |w|^2/d = 1, in the eigenbasis of `tasks`."""
+def fresh(
+    signal_squared: float, tasks: TaskSpectrum, d: int, context_length: float, rho: float, k2: float = 1.0
+) -> PromptMoments:
+    """Return the moments of prompts on fresh isotropic tasks with E |w|^2/d = 1, in the eigenbasis of `tasks`.
+
+    Tokens are correlated as in `seen`.
+    """
     one = np.ones_like(tasks.value)
     return PromptMoments(
-        body=one * (1.0 + 1.0 / context_length + (1.0 + rho) * d / context_length),
+        body=one * (1.0 + k2 / context_length + (k2 + rho) * d / context_length),
         border=0.0,
-        corner=(1.0 + 2.0 / context_length) * (signal_squared + 2.0 * rho + rho**2),
+        corner=(1.0 + 2.0 / context_length) * (signal_squared + 2.0 * rho + rho**2)
+        + 2.0 / context_length * (k2 - 1.0) * signal_squared,
         target=one,
         mean=0.0,
         signal=1.0,
