@@ -6,12 +6,25 @@ from typing import Any
 from icltheory.figures.extensions import finite_size, online
 from icltheory.figures.figure import SCALES, Claim, Figure, Reproduction, Row, Scale
 from icltheory.figures.letey2025 import alignment
+from icltheory.figures.letey2026 import concentration, effective_length, query_gain, test_correlation
 from icltheory.figures.lu2025 import context_length, double_descent, non_monotonicity, task_diversity
 from icltheory.figures.reproduce import reproduce, write
 
 FIGURES: dict[str, Figure[Any]] = {
     figure.name: figure
-    for figure in (double_descent, context_length, non_monotonicity, task_diversity, alignment, finite_size, online)
+    for figure in (
+        double_descent,
+        context_length,
+        non_monotonicity,
+        task_diversity,
+        alignment,
+        effective_length,
+        query_gain,
+        concentration,
+        test_correlation,
+        finite_size,
+        online,
+    )
 }
 
 __all__ = ["FIGURES", "SCALES", "Claim", "Figure", "Reproduction", "Row", "Scale", "find", "reproduce", "write"]

@@ -56,9 +56,9 @@ LETEY2026 = (
     "and Architectural Mismatch, HiLD at ICML 2026"
 )
 
-# Reduced linear attention, ridgeless: tau = alpha = 4, kappa = 10, rho = 0.01, d = 32, exponential correlations of length
-# xi. Simulated ICL errors for an independent query, the next token, and independent tokens at the effective context
-# length. The number of runs is not printed.
+# Reduced linear attention, ridgeless: tau = alpha = 4, kappa = 10, rho = 0.01, d = 32, exponential correlations of
+# length xi. Simulated ICL errors for an independent query, the next token, and independent tokens at the effective
+# context length. The number of runs is not printed.
 LETEY2026_D = 32
 LETEY2026_TAU, LETEY2026_ALPHA, LETEY2026_KAPPA, LETEY2026_RHO = 4.0, 4.0, 10.0, 0.01
 LETEY2026_XI = (0.0, 1.0, 2.0, 3.0, 5.0, 8.0, 10.0)
