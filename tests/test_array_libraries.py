@@ -12,16 +12,6 @@ from . import array_checks
 POINT = {"d": 36, "alpha": 1.0, "kappa": 0.5, "rho": 0.01, "rng": 0}
 
 
-@pytest.fixture
-def torch():
-    """Give PyTorch, on one thread: on a busy machine its threads wait for each other most of the time."""
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield torch
-    torch.set_num_threads(threads)
-
-
 @pytest.mark.parametrize("check", array_checks.ALL, ids=lambda check: check.__name__)
 def test_torch_on_the_cpu(check, torch):
     check(lambda a: torch.from_numpy(np.array(a)), lambda t: t.numpy())

@@ -35,16 +35,6 @@ def shrunk(x, y, query):
     )
 
 
-@pytest.fixture
-def torch():
-    """Give PyTorch, on one thread."""
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield torch
-    torch.set_num_threads(threads)
-
-
 # --- the estimates
 
 

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from icltheory.figures.letey2026.concentration_data import EDGE, FAMILIES, FIXED_RATIO, Concentration, Family
-from icltheory.figures.letey2026.drawing import COLOURS, line, points
+from icltheory.figures.letey2026.drawing import COLOURS
 from icltheory.figures.letey2026.rows import CorrelatedRow, pick
 from icltheory.figures.letey2026.trials import QueryName
+from icltheory.figures.marks import line, points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from icltheory.figures.letey2026.drawing import COLOURS, XI, crosses, line, points
+from icltheory.figures.letey2026.drawing import COLOURS, XI
 from icltheory.figures.letey2026.effective_length_data import CORRELATED, SHORTER, EffectiveLength, levels, point_of
 from icltheory.figures.letey2026.rows import CorrelatedRow, pick
 from icltheory.figures.letey2026.same_k2 import FAMILIES
+from icltheory.figures.marks import crosses, line, points
 from icltheory.figures.published import LETEY2026_D
 
 if TYPE_CHECKING:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from icltheory.figures.letey2026.drawing import COLOURS, line, points
+from icltheory.figures.letey2026.drawing import COLOURS
 from icltheory.figures.letey2026.other_correlation_data import MATCHED, OtherCorrelation, curve_of, lengths, panel_of
 from icltheory.figures.letey2026.rows import CorrelatedRow, pick
 from icltheory.figures.letey2026.trials import QUERIES
+from icltheory.figures.marks import line, points
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture

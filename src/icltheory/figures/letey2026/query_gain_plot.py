@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from icltheory.figures.letey2026.drawing import COLOURS, QUERY_COLOURS, QUERY_LABELS, XI, crosses, line, points
+from icltheory.figures.letey2026.drawing import COLOURS, QUERY_COLOURS, QUERY_LABELS, XI
 from icltheory.figures.letey2026.query_gain_data import (
     EXPONENTIAL,
     POWER_LAW,
@@ -15,6 +15,7 @@ from icltheory.figures.letey2026.query_gain_data import (
 )
 from icltheory.figures.letey2026.rows import CorrelatedRow, pick
 from icltheory.figures.letey2026.trials import QUERIES
+from icltheory.figures.marks import crosses, line, points
 from icltheory.figures.published import LETEY2026_D, LETEY2026_LIMIT_D
 
 if TYPE_CHECKING:

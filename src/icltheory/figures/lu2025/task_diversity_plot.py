@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from icltheory.figures.lu2025.task_diversity_claims import pooled, power_law
@@ -17,6 +18,7 @@ from icltheory.figures.lu2025.task_diversity_data import (
     pick,
 )
 from icltheory.figures.lu2025.task_diversity_rows import critical_gap
+from icltheory.figures.marks import line, points
 from icltheory.figures.published import LU2025_FIG4_D
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ _COLOURS = ("#d1622b", "#0b6e99", "#5b8c2a")
 _BAYES, _SPHERE = "#6a3d9a", "#b07cc6"
 _LAST = 150.0  # kappa at which the guides of panel C end
 _TASKS = r"pretraining tasks, $\kappa = k/d$"
+_line, _points = partial(line, across="kappa"), partial(points, across="kappa")
 _GAP = r"gap, $g = e_{\mathrm{ICL}} - e_{\mathrm{IDG}}$"
 
 
@@ -197,40 +200,3 @@ def _slope(ax: "Axes", span: tuple[float, float], start: float, exponent: float,
     end = start * (span[1] / span[0]) ** exponent
     ax.plot(span, (start, end), color="0.6", lw=1)
     ax.annotate(text, (span[0], start), xytext=(2, 4), textcoords="offset points", color="0.4", fontsize=9)
-
-
-def _line(
-    ax: "Axes",
-    line: Sequence[GapRow],
-    colour: str,
-    style: str = "-",
-    width: float = 1.4,
-    label: str | None = None,
-    across: str = "kappa",
-) -> None:
-    ax.plot([getattr(r, across) for r in line], [r.value for r in line], style, color=colour, lw=width, label=label)
-
-
-def _points(
-    ax: "Axes",
-    points: Sequence[GapRow],
-    colour: str,
-    mark: str = "o",
-    size: float = 5.0,
-    *,
-    hollow: bool = False,
-    label: str | None = None,
-    across: str = "kappa",
-) -> None:
-    ax.errorbar(
-        [getattr(row, across) for row in points],
-        [row.value for row in points],
-        yerr=[row.error for row in points],
-        fmt=mark,
-        ms=size,
-        capsize=2,
-        color=colour,
-        mfc="white" if hollow else colour,
-        label=label,
-        zorder=3,
-    )
