@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,7 +32,6 @@ def slow_ridge(x, y, query, rho):
 
 def slow_weights(x, y, tasks, rho, prior=None):
     """Enumerate the tasks in 30-digit arithmetic: no scale is lost, whatever rho."""
-    mpmath = pytest.importorskip("mpmath")
     prior = np.ones(len(tasks)) if prior is None else prior
     with mpmath.workdps(30):
         cost = [mpmath.fsum((mpmath.mpf(a) - mpmath.fdot(w, t)) ** 2 for a, t in zip(y, x, strict=True)) for w in tasks]

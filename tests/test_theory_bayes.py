@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -241,7 +242,6 @@ def test_discrete_where_it_is_known():
 @pytest.mark.parametrize("z", [1e-8, 0.3, 3.0, 1e6])
 def test_divergence_keeps_its_digits(law, z):
     alpha, noise = 1.5, 1e-9
-    mpmath = pytest.importorskip("mpmath")
     with mpmath.workdps(60):
         a, x, rho = mpmath.mpf(alpha), mpmath.mpf(z), mpmath.mpf(noise)
         d = mpmath.sqrt((x + a - 1) ** 2 + 4 * x)
