@@ -210,3 +210,18 @@ def test_a_stream_of_correlated_tokens():
     np.testing.assert_array_equal(plain.task, whole.task)
     with pytest.raises(ValueError, match="kernel must have the context length of the prompts, 5, got 6"):
         stream_prompts(**given, context_length=5, kernel=kernel)
+
+
+def test_an_estimate_that_no_tokens_can_have_is_not_sampled():
+    rng = np.random.default_rng(0)
+    kernel = Kernel.from_sequences(rng.standard_normal((2, 60, 1)), context_length=59)
+    assert np.linalg.eigvalsh(kernel.matrix())[0] < -0.01
+    given = {"d": 4, "n_sequences": 5, "n_tasks": 3, "rho": 0.1}
+    for draw in (
+        lambda: stream_prompts(**given, kernel=kernel),
+        lambda: sample_summaries(Point.of(**given, context_length=59), "sphere", rng, kernel=kernel),
+    ):
+        with pytest.raises(
+            ValueError, match=r"kernel must be positive semidefinite to draw tokens, got the eigenvalue -"
+        ):
+            draw()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from icltheory.points import Floats
-from icltheory.prompts.correlations import Exponential
+from icltheory.prompts.correlations import ROUNDING, Exponential
 from icltheory.prompts.kernels import Kernel, Query
 from icltheory.resources import require_memory
 
@@ -122,9 +122,20 @@ def chain_regression(source: Exponential, k: Floats) -> Floats:
 
 
 def eigenbasis(matrix: Floats) -> tuple[Floats, Floats]:
-    """Return K's eigenvalues, those that are only rounding set to zero, and its eigenvectors."""
+    """Return K's eigenvalues, those that are only rounding set to zero, and its eigenvectors.
+
+    Raises
+    ------
+    ValueError
+        If an eigenvalue is negative by more than rounding, as those of an estimated kernel may be.
+    """
     require_memory(24.0 * matrix.size, f"the eigenvectors of a kernel of {len(matrix)} tokens", "take shorter contexts")
     values, vectors = np.linalg.eigh(matrix)
+    if values[0] < -ROUNDING * len(matrix):
+        raise ValueError(
+            f"kernel must be positive semidefinite to draw tokens, got the eigenvalue {values[0]:.3g}; an estimate "
+            "seldom is: draw from a family near it, such as Kernel.exponential, or from_matrix of a projection"
+        )
     return np.where(values > _ZERO * len(matrix), values, 0.0), vectors
 
 
