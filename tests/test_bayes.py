@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 
+import array_api_strict
 import mpmath
 import numpy as np
 import pytest
@@ -245,6 +246,21 @@ def test_types_that_are_refused():
         icl.bayes.ridge(x, y, query, np.ones(2))
     with pytest.raises(ValueError, match='at must be "query" or "prefixes", got \'next\''):
         icl.bayes.posterior(x, y, tasks, 0.1, at="next")
+
+
+def test_arrays_of_two_libraries():
+    x, y, query, tasks = prompts()
+    other = array_api_strict.asarray
+    for call in (
+        lambda: icl.bayes.ridge(x, other(y), query, 0.1),
+        lambda: icl.bayes.discrete(x, y, query, other(tasks), 0.1),
+        lambda: icl.bayes.posterior(other(x), other(y), tasks, 0.1),
+        lambda: icl.bayes.discrete(x, y, query, tasks, 0.1, prior=other(np.ones(37))),
+    ):
+        with pytest.raises(TypeError, match="must be arrays of one library, got X "):
+            call()
+    with pytest.raises(ValueError, match="X must be an array of real numbers, got a list of uneven rows"):
+        icl.bayes.ridge([[1.0, 2.0], [3.0]], y, query, 0.1)
 
 
 def test_weights_that_do_not_fit_into_memory():

@@ -106,6 +106,11 @@ def test_weak_and_strong_limits_of_the_paper():
         assert few / many == pytest.approx(4.0, rel=0.2)
 
 
+def test_a_kernel_in_place_of_its_statistics():
+    with pytest.raises(TypeError, match="statistics must be those of a kernel"):
+        exact_error(np.eye(2, 3), moments_of_law("sphere", 2), 3, 0.2, KERNELS["matrix"])
+
+
 def test_no_correlation_is_the_error_as_it_was():
     gamma = np.random.default_rng(0).standard_normal((3, 4))
     moments = moments_of_law("gaussian", 3)

@@ -109,6 +109,7 @@ def test_outside_the_weak_regime_there_is_a_warning():
         ({"kernel": "chain"}, TypeError, "kernel must be a Kernel or a list of them, got 'chain'"),
         ({"kernel": []}, TypeError, r"kernel must be a Kernel or a list of them, got \[\]"),
         ({"kernel": CHAINS, "query": "last"}, ValueError, 'query must be "independent", "next" or a vector'),
+        ({"query": "nxt"}, ValueError, 'query needs a kernel unless it is "independent" or "next", got \'nxt\''),
         ({"test_kernel": CHAINS[1], "query": [0.1]}, ValueError, "query needs a kernel unless it is"),
     ],
 )

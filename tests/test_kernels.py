@@ -283,7 +283,7 @@ def test_lengths_pickles_and_equality():
     assert pickle.loads(pickle.dumps(kernel)) == kernel
     matrix = Kernel.from_matrix(kernel.matrix())
     assert pickle.loads(pickle.dumps(matrix)).k2 == matrix.k2
-    with pytest.raises(ValueError, match="with_length needs a stationary kernel"):
+    with pytest.raises(ValueError, match="another length needs a stationary kernel, and this one was"):
         matrix.with_length(5)
     copy = matrix.matrix()
     copy[0, 0] = 7.0

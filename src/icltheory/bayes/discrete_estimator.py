@@ -16,6 +16,7 @@ from icltheory.bayes.inputs import (
     finite,
     like,
     numbers,
+    one_library,
     pieces,
 )
 from icltheory.resources import require_memory
@@ -169,6 +170,7 @@ class _Family:
     def of(cls, prompts: Inputs, tasks: Array, prior: Array | None, rho: float) -> "_Family":
         xp, d = prompts.xp, prompts.x.shape[-1]
         w = numbers("tasks", tasks)
+        one_library(X=prompts.x, tasks=w)
         if w.ndim != 2 or w.shape[0] < 1 or w.shape[1] != d:
             raise ValueError(f"tasks must have shape (k, d) with k >= 1 and d = {d} as in X, got {tuple(w.shape)}")
         w = double(xp, w)
@@ -176,7 +178,9 @@ class _Family:
         k = w.shape[0]
         if prior is None:
             return cls(xp, w, like(xp, w, "ones", (k,)), rho)
-        weights = double(xp, numbers("prior", prior))
+        given = numbers("prior", prior)
+        one_library(X=prompts.x, prior=given)
+        weights = double(xp, given)
         if tuple(weights.shape) != (k,):
             raise ValueError(f"prior must have shape (k,) = {(k,)}, a weight for each task, got {tuple(weights.shape)}")
         finite(xp, "prior", weights)

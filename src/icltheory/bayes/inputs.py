@@ -27,8 +27,6 @@ class Inputs:
     @classmethod
     def of(cls, X: Array, y: Array, x_query: Array | None) -> "Inputs":
         """Check shapes and numbers, or raise an error that shows them; without a query it is zero."""
-        from array_api_compat import array_namespace
-
         given = {"X": numbers("X", X), "y": numbers("y", y)}
         *shape, length, d = given["X"].shape if given["X"].ndim >= 2 else (0, 0)
         if x_query is not None:
@@ -40,7 +38,7 @@ class Inputs:
                 f"{', '.join(given)} must have shapes {', '.join(letters[name] for name in given)} with the same "
                 f"leading shape, got {', '.join(str(tuple(a.shape)) for a in given.values())}"
             )
-        xp = array_namespace(*given.values())
+        xp = one_library(**given)
         b, flat = math.prod(shape), {}
         for name, a in given.items():
             flat[name] = xp.reshape(double(xp, a), (b, *a.shape[len(shape) :]))
@@ -107,11 +105,25 @@ def like(xp: Any, array: Array, name: str, *arguments: Any) -> Array:
     return getattr(xp, name)(*arguments, dtype=xp.float64, device=device(array))
 
 
+def one_library(**arrays: Array) -> Any:
+    """Return the namespace that all arrays have in common, or raise an error that shows what each of them is."""
+    from array_api_compat import array_namespace
+
+    spaces = {name: array_namespace(array) for name, array in arrays.items()}
+    if len({space.__name__ for space in spaces.values()}) > 1:
+        kinds = ", ".join(f"{name} {type(array).__module__}.{type(array).__name__}" for name, array in arrays.items())
+        raise TypeError(f"{', '.join(arrays)} must be arrays of one library, got {kinds}")
+    return next(iter(spaces.values()))
+
+
 def numbers(name: str, value: Any) -> Array:
     """Return an array of real numbers as it is (numpy for lists), or raise an error that names it."""
     from array_api_compat import array_namespace, is_array_api_obj
 
-    array = value if is_array_api_obj(value) else np.asarray(value)
+    try:
+        array = value if is_array_api_obj(value) else np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array of real numbers, got a list of uneven rows") from error
     if not array_namespace(array).isdtype(array.dtype, ("real floating", "integral")):
         raise TypeError(f"{name} must be an array of real numbers, got dtype {array.dtype}")
     return array

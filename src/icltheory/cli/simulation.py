@@ -90,7 +90,8 @@ def simulate(
     described = "" if task_power is None else f" of covariance i^-{task_power:g}"
     described += "" if test_context_length is None else f", {test_context_length} examples in a test prompt"
     if xi is not None or gamma is not None:
-        described += f", tokens correlated like {_kernel(1, xi, gamma).name.rsplit(',', 1)[0]}, query {query}"
+        decay = f"(1 + distance)^-{gamma:g}" if xi is None else f"exp(-distance/{xi:g})"
+        described += f", tokens correlated like {decay}, query {query}"
     rows: dict[str, list[Any]] = {}
     for i, point in enumerate(points):
         group = outcomes[i * seeds : (i + 1) * seeds]

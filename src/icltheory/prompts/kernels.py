@@ -307,7 +307,10 @@ class Kernel:
         """
         length = _length(context_length)
         if isinstance(self.correlations, Explicit):
-            raise ValueError("with_length needs a stationary kernel, this one was given as a matrix")
+            raise ValueError(
+                "another length needs a stationary kernel, and this one was given as a matrix: give that of the other "
+                "length itself"
+            )
         return Kernel(self.name.rsplit(",", 1)[0] + f", {length} tokens", self.correlations.last(length))
 
 
@@ -321,6 +324,12 @@ def _measure(source: Correlations, k: Floats, query: Query) -> tuple[Triple, Tri
     left_out = [each.statistics(_next(each) if follows else k) for each in source.left_out]
     best, error = jackknife(np.array(values), np.array(left_out), source.shares)
     return tuple(best.tolist()), tuple(error.tolist())
+
+
+def require_kernel(query: Query) -> None:
+    """Raise an error unless the query means something without a kernel: independent tokens have independent queries."""
+    if not (isinstance(query, str) and query in ("independent", "next")):
+        raise ValueError(f'query needs a kernel unless it is "independent" or "next", got {query!r}')
 
 
 def _next(source: Correlations) -> Floats:

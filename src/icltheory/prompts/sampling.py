@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from icltheory.points import Floats, Point
-from icltheory.prompts.kernels import Kernel, Query
+from icltheory.prompts.kernels import Kernel, Query, require_kernel
 from icltheory.prompts.label_sums import LabelSums, label_sampler
 from icltheory.prompts.pretraining import given_tasks
 from icltheory.prompts.tasks import TaskLaw, task_sampler
@@ -110,7 +110,6 @@ def sample_summaries(
         balanced = assignment == "balanced"
         used = choice.permutation(np.arange(n) % len(seen)) if balanced else choice.integers(len(seen), size=n)
     query_tokens, context, target = np.empty((n, d)), np.empty((n, d + 1)), np.empty(n)
-    correlated = left < 1.0 or (kernel is not None and bool(kernel.query_vector(query).any()))
     for rows, size in _blocks(n, _BLOCK if kernel is None else max(1, min(_BLOCK, _BLOCK_ENTRIES // length))):
         w = draw(size, task_stream) if seen is None else seen[used[rows]]
         norm = np.sqrt(np.einsum("ij,ij->i", w, w))
@@ -119,7 +118,7 @@ def sample_summaries(
         z = orthogonal.standard_normal((size, d))
         last = query_stream.standard_normal((size, d))
         z_along = np.einsum("ij,ij->i", u, z)
-        if correlated:
+        if left < 1.0:  # the context says something of the query
             _correlate(last, z, u, z_along, y, left)
         query_tokens[rows] = last / np.sqrt(d)
         spread = np.sqrt(y.energy / d)
@@ -135,16 +134,20 @@ def sample_summaries(
 def check_kernel(kernel: Kernel | None, query: Query, length: int) -> Kernel | None:
     """Return the kernel, if there is one of this many tokens; without one the query is independent."""
     if kernel is None:
-        if not (isinstance(query, str) and query in ("independent", "next")):
-            raise ValueError(f'query needs a kernel unless it is "independent" or "next", got {query!r}')
+        require_kernel(query)
         return None
-    if not isinstance(kernel, Kernel):
-        raise TypeError(f"kernel must be a Kernel, such as Kernel.exponential(2.0, {length}), got {kernel!r}")
-    if kernel.context_length != length:
+    if kernel_length(kernel) != length:
         raise ValueError(
             f"kernel must have the context length of the prompts, {length}, got {kernel.context_length} ({kernel.name})"
         )
     return kernel
+
+
+def kernel_length(kernel: Kernel) -> int:
+    """Return the tokens of a kernel, or raise an error if it is something else."""
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel must be a Kernel, such as Kernel.exponential(2.0, context_length=128), got {kernel!r}")
+    return kernel.context_length
 
 
 def _correlate(last: Floats, z: Floats, u: Floats, z_along: Floats, y: LabelSums, left: float) -> None:

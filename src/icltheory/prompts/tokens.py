@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from icltheory.points import RNG, Floats, Point, generator, one_whole
 from icltheory.prompts.kernels import Kernel, Query
 from icltheory.prompts.pretraining import given_tasks
-from icltheory.prompts.sampling import ASSIGNMENTS, Assignment, check_kernel
+from icltheory.prompts.sampling import ASSIGNMENTS, Assignment, check_kernel, kernel_length
 from icltheory.prompts.tasks import TaskLaw, check_law, check_task_covariance, task_sampler
 from icltheory.prompts.token_chains import Colour, token_colouring
 from icltheory.resources import require_memory
@@ -178,7 +178,7 @@ def stream_prompts(
         given = given_tasks("pretraining_tasks", pretraining_tasks, one_whole("d", d, "token dimension"))
         n_tasks = len(given)
     if kernel is not None and alpha is None and context_length is None:
-        context_length = kernel.context_length
+        context_length = kernel_length(kernel)
     point = Point.of(
         d=d,
         tau=tau,

@@ -61,6 +61,8 @@ def exact_error(
     d = len(tasks.mean)
     if gamma.shape != (d, d + 1):
         raise ValueError(f"gamma must have shape (d, d + 1) = {(d, d + 1)}, got {gamma.shape}")
+    if not (statistics is None or isinstance(statistics, Statistics)):
+        raise TypeError(f"statistics must be those of a kernel, such as kernel.statistics(query), got {statistics!r}")
     k2 = 1.0 if statistics is None else statistics.k2
     a, b = prompt_moments(tasks, context_length, rho, k2)
     linear = np.vdot(gamma, a)

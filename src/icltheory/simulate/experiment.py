@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from icltheory.points import Floats, Point, Risk, one_whole
 from icltheory.prompts.kernels import Kernel, Query
-from icltheory.prompts.sampling import Assignment, Summaries, check_kernel, sample_summaries
+from icltheory.prompts.sampling import Assignment, Summaries, check_kernel, kernel_length, sample_summaries
 from icltheory.prompts.tasks import (
     TaskLaw,
     TaskMoments,
@@ -117,7 +117,7 @@ class Experiment:
         if test_context_length is not None:
             length = one_whole("test_context_length", test_context_length, "examples in a test prompt")
         elif test_kernel is not None:
-            length = test_kernel.context_length
+            length = kernel_length(test_kernel)
         checked = check_kernel(kernel, query, point.context_length)
         if test_kernel is None and checked is not None:
             test_kernel = checked if length == checked.context_length else checked.with_length(length)

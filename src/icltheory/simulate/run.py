@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from icltheory.points import RNG, Point, check, generator
 from icltheory.prompts.kernels import Kernel, Query
-from icltheory.prompts.sampling import Assignment
+from icltheory.prompts.sampling import Assignment, kernel_length
 from icltheory.prompts.tasks import TaskLaw
 from icltheory.simulate.experiment import Experiment, Simulation
 from icltheory.simulate.solve import Method
@@ -122,7 +122,7 @@ def linear_attention(
     True
     """
     if kernel is not None and alpha is None and context_length is None:
-        context_length = kernel.context_length
+        context_length = kernel_length(kernel)
     point = Point.of(
         d=d,
         tau=tau,
@@ -215,7 +215,7 @@ def linear_attention_path(
     """
     checked = [float(check("ridge", ridge)) for ridge in ridges]
     if kernel is not None and alpha is None and context_length is None:
-        context_length = kernel.context_length
+        context_length = kernel_length(kernel)
     point = Point.of(
         d=d,
         tau=tau,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from icltheory.points import Floats
-from icltheory.prompts.kernels import Kernel, Query
+from icltheory.prompts.kernels import Kernel, Query, require_kernel
 from icltheory.prompts.regimes import Regime
 
 Kernels = Kernel | Sequence[Kernel]
@@ -69,8 +69,8 @@ def of_both(
     test_query: Query | None,
 ) -> dict[str, Floats]:
     """Return the arguments that `correlated_context` takes for prompts of these kernels, in training and tests."""
-    if kernel is None and not (isinstance(query, str) and query in ("independent", "next")):
-        raise ValueError(f'query needs a kernel unless it is "independent" or "next", got {query!r}')
+    if kernel is None:
+        require_kernel(query)
     independent = np.zeros(()), np.zeros(()), np.ones(())
     train = independent if kernel is None else statistics_of(kernel, query, stacklevel=4)
     if kernel is not None and d is not None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from icltheory.points import Booleans, Floats, Risk, check, ratios
-from icltheory.prompts.kernels import Query
+from icltheory.prompts.kernels import Query, require_kernel
 from icltheory.theory.kernel_statistics import Kernels, context_lengths, of_both
 from icltheory.theory.task_spectrum import resolvent, traces
 
@@ -135,6 +135,7 @@ def linear_attention(
 
         statistics = of_both(alpha, d, kernel, query, test_kernel, test_query)
         return correlated_context(tau=tau, alpha=alpha, kappa=kappa, rho=rho, ridge=ridge, **statistics)
+    require_kernel(query)
     tau, alpha, kappa, rho, ridge = np.broadcast_arrays(tau, alpha, kappa, check("rho", rho), check("ridge", ridge))
     x = (1.0 + rho) / alpha
     xi, converged = _effective_ridge(1.0 / tau, kappa, x, ridge)

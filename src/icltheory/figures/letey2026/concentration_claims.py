@@ -11,9 +11,8 @@ from icltheory.figures.letey2026.rows import CorrelatedRow, Measured, pick
 from icltheory.figures.letey2026.trials import QueryName
 from icltheory.figures.published import LETEY2026
 
-DEPARTURE = (
-    5.0  # distance of theory times d that tells the regimes apart: 3 where they are weak, 11 or more where strong
-)
+# distance of theory times d that tells the regimes apart: 3 where they are weak, 11 or more where strong
+DEPARTURE = 5.0
 FORMULA = 4.0  # what a formula leaves out, times d, if it is the right one
 FAR = 3.0  # xi/l from which correlations are strong beyond doubt, and the other formula wrong beyond doubt
 SMALLEST = 32  # dimension at which the two formulas differ by more than their errors
