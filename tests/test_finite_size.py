@@ -581,7 +581,7 @@ def test_arguments_broadcast():
         ),
         (
             {"kernel": icl.Kernel.from_matrix(np.eye(24)), "test_context_length": 12},
-            "with_length needs a stationary kernel",
+            "another length needs a stationary kernel",
         ),
     ],
 )
