@@ -404,7 +404,7 @@ def test_torch_missing_says_what_to_install(monkeypatch):
         ({"batch_size": "many"}, TypeError, r"batch_size must be a number .*, got 'many'"),
         ({"batch_size": True}, TypeError, r"batch_size must be a number .*, got True"),
         ({"max_bytes": -1}, ValueError, r"max_bytes must be an integer >= 1, got -1"),
-        ({"split": "test"}, ValueError, r"split must be one of \('train', 'idg', 'icl'\), got 'test'"),
+        ({"split": "test"}, ValueError, r"split must be one of \('train', 'idg', 'icl', 'validation'\), got 'test'"),
         ({"backend": "jax"}, ValueError, r"backend must be one of \('numpy', 'torch'\), got 'jax'"),
         ({"dtype": "float16"}, ValueError, r"dtype must be one of \('float64', 'float32'\), got 'float16'"),
         ({"assignment": "fair"}, ValueError, r"assignment must be one of \('random', 'balanced'\), got 'fair'"),

@@ -5,7 +5,7 @@
 >>> sim = icl.simulate.linear_attention(d=20, tau=1.5, alpha=1.0, kappa=0.5, rho=0.01, rng=0)
 """
 
-from icltheory import bayes, figures, probing, prompts, simulate, theory
+from icltheory import bayes, figures, probing, prompts, simulate, theory, train
 from icltheory.points import Point, Risk
 from icltheory.probing.measure import probe
 from icltheory.prompts.kernels import Kernel
@@ -24,4 +24,5 @@ __all__ = [
     "prompts",
     "simulate",
     "theory",
+    "train",
 ]

@@ -18,10 +18,10 @@ from icltheory.resources import require_memory
 
 Array = Any  # a numpy array, or a torch tensor with backend="torch"
 
-Split = Literal["train", "idg", "icl"]
+Split = Literal["train", "idg", "icl", "validation"]
 Backend = Literal["numpy", "torch"]
 DType = Literal["float64", "float32"]
-SPLITS = ("train", "idg", "icl")  # the order fixes each split's random stream
+SPLITS = ("train", "idg", "icl", "validation")  # the order fixes each split's random stream
 BACKENDS = ("numpy", "torch")
 DTYPES = ("float64", "float32")
 
@@ -88,7 +88,7 @@ def stream_prompts(
     the last pair being the query and its target. Linear attention sees no more of them than `summarise` keeps, which
     `icltheory.simulate.linear_attention` draws directly, at a cost free of l.
 
-    Three splits belong to one integer seed. They have the same pretraining tasks, which are also those of
+    Four splits belong to one integer seed. They have the same pretraining tasks, which are also those of
     ``simulate.linear_attention`` at that seed, and share no other random number; they may differ in `n_sequences` and
     `context_length`. The numbers drawn do not depend on the batch size, and float32 is the rounding of float64.
 
@@ -132,9 +132,9 @@ def stream_prompts(
         Kind of array; a torch tensor (on the CPU) takes over the numpy array's memory.
     dtype : {"float64", "float32"}
         Type of all but `task_index`.
-    split : {"train", "idg", "icl"}
-        The pretraining set; fresh prompts on the pretraining tasks; or prompts on fresh tasks. With
-        ``kappa=math.inf`` all three have fresh tasks.
+    split : {"train", "idg", "icl", "validation"}
+        The pretraining set; fresh prompts on the pretraining tasks; prompts on fresh tasks; or, to choose a model by,
+        other fresh prompts on the pretraining tasks. With ``kappa=math.inf`` all four have fresh tasks.
 
     Returns
     -------
@@ -201,8 +201,10 @@ def stream_prompts(
     each = _bytes_per_prompt(point, dtype, kernel is not None)
     size = _batch_size(point, dtype, each, batch_size, max_bytes)
     seen = split != "icl" and bool(np.isfinite(point.n_tasks))
-    if seen and split == "idg" and rng is None and given is None:
-        raise ValueError('rng must be the pretraining set\'s integer seed for split="idg", got None (unknown tasks)')
+    if seen and split in ("idg", "validation") and rng is None and given is None:
+        raise ValueError(
+            f'rng must be the pretraining set\'s integer seed for split="{split}", got None (unknown tasks)'
+        )
     held = 24.0 * point.n_tasks * d + 16.0 * point.n_sequences * (assignment == "balanced") if seen else 0.0
     require_memory(
         held + size * each,
