@@ -31,6 +31,10 @@ class Store:
         """Return the result of a key, or None."""
         return self._found.get(key)
 
+    def unfinished(self, key: str) -> Path:
+        """Return the folder in which work of that key may keep its state until it is done."""
+        return self.folder / "unfinished" / key
+
     def put(self, key: str, result: Any) -> None:
         """Keep a result, a plain value."""
         line = json.dumps({"key": key, "result": result})

@@ -5,7 +5,7 @@ from typing import Literal
 
 import tyro
 
-from icltheory.cli.arguments import OptionalInt, check_counts, processes
+from icltheory.cli.arguments import OptionalInt, OptionalPath, check_counts, processes
 
 
 def reproduce(
@@ -14,6 +14,7 @@ def reproduce(
     out: Path = Path("reproduction"),
     seed: int = 0,
     workers: OptionalInt = None,
+    store: OptionalPath = None,
 ) -> None:
     """Regenerate figures of the papers, and say claim by claim whether they hold.
 
@@ -28,20 +29,26 @@ def reproduce(
         out: Folder for the results.
         seed: Root of all random streams.
         workers: Processes; by default one a core.
+        store: Folder in which trained models' results are kept and looked up; by default OUT/runs.
     """
     from icltheory.figures import FIGURES, find, write
     from icltheory.figures import reproduce as run
     from icltheory.progress import progress
     from icltheory.provenance import record
     from icltheory.report import write_report
+    from icltheory.store import Store
 
     chosen = [find(name) for name in dict.fromkeys(figures)] or list(FIGURES.values())
     check_counts(seed, workers=processes(workers))
     out.mkdir(parents=True, exist_ok=True)
     provenance = record()
     results = []
+    kept = Store(store or out / "runs")
     for figure in chosen:
-        result = run(figure, scale, seed=seed, workers=processes(workers), progress=progress)
+        if figure.missing and not figures:
+            print(f"{figure.name} is left out: it needs {figure.needs} (pip install 'icltheory[train]')")
+            continue
+        result = run(figure, scale, seed=seed, workers=processes(workers), progress=progress, store=kept)
         write(result, out, provenance)
         results.append(result)
         print(f"{figure.name} at {scale} scale: {result.simulations} simulations in {result.seconds:.0f} s")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from icltheory.points import Ratios
@@ -89,6 +90,8 @@ class Figure(Generic[Parameters]):
         (parameters, rows) -> matplotlib figure.
     claims : callable
         (parameters, rows) -> claims.
+    needs : str
+        A package without which it cannot be computed, and that icltheory installs on request only; empty if none.
     """
 
     name: str
@@ -100,6 +103,12 @@ class Figure(Generic[Parameters]):
     rows: Callable[[Parameters, Sequence[Any], Sequence[Any]], Sequence[Any]]
     plot: Callable[[Parameters, Sequence[Any]], "Picture"]
     claims: Callable[[Parameters, Sequence[Any]], list[Claim]]
+    needs: str = ""
+
+    @property
+    def missing(self) -> bool:
+        """Whether the package that it needs is not installed."""
+        return bool(self.needs) and find_spec(self.needs) is None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Any, cast
 from icltheory.conventions import SCALED, print_on
 from icltheory.figures.figure import SCALES, Figure, Reproduction, Scale
 from icltheory.simulate.batch import run_all
+from icltheory.store import Store
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
 
@@ -21,7 +22,13 @@ def _silent(_label: str, _total: int) -> AbstractContextManager[Callable[[], Non
 
 
 def reproduce(
-    figure: Figure[Any], scale: Scale = "default", *, seed: int = 0, workers: int = 1, progress: Progress = _silent
+    figure: Figure[Any],
+    scale: Scale = "default",
+    *,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress = _silent,
+    store: Store | None = None,
 ) -> Reproduction:
     """Run a figure's simulations and measure its claims.
 
@@ -35,14 +42,23 @@ def reproduce(
         Processes; see `icltheory.simulate.batch.run_all`.
     progress : callable
         (label, total) -> context manager giving a function that is called after each simulation.
+    store : Store, optional
+        Where trainings are kept, so that none is done twice; simulations are not.
+
+    Raises
+    ------
+    ImportError
+        If the figure needs a package that is not installed.
     """
+    if figure.missing:
+        raise ImportError(f"{figure.name} needs {figure.needs}: pip install 'icltheory[train]'")
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {SCALES}, got {scale!r}")
     started = time.perf_counter()
     parameters = figure.scales[scale]
     jobs: list[Any] = [replace(cast(Any, job), seed=seed) for job in figure.jobs(parameters)]
     with progress(figure.name, len(jobs)) as advance:
-        outcomes = run_all(jobs, workers=workers, advance=advance)
+        outcomes = run_all(jobs, workers=workers, advance=advance, store=store)
     rows = figure.rows(parameters, jobs, outcomes)
     return Reproduction(
         figure=figure,

@@ -3,12 +3,13 @@
 import hashlib
 import math
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from icltheory.prompts.kernels import Kernel
 from icltheory.prompts.sampling import Assignment
 from icltheory.prompts.tasks import TaskLaw
 from icltheory.simulate.run import linear_attention
+from icltheory.store import Store
 
 Result = TypeVar("Result", covariant=True)
 Value = TypeVar("Value")
@@ -119,7 +121,11 @@ class Outcome:
 
 
 def run_all(
-    jobs: Sequence[Work[Value]], *, workers: int = 1, advance: Callable[[], object] = lambda: None
+    jobs: Sequence[Work[Value]],
+    *,
+    workers: int = 1,
+    advance: Callable[[], object] = lambda: None,
+    store: Store | None = None,
 ) -> list[Value]:
     """Run jobs and return their outcomes in order; the numbers do not depend on the number of workers.
 
@@ -131,21 +137,42 @@ def run_all(
         must then guard its entry point with ``if __name__ == "__main__"``).
     advance : callable
         Called once after every job.
+    store : Store, optional
+        Where outcomes are kept and looked up, of jobs that can be: those with ``key()`` (what names the outcome),
+        ``decode(plain)`` (from ``asdict`` of an outcome back to it) and ``kept_in(folder)`` (the job with a folder for
+        its state while it is not done).
     """
-    order = sorted(range(len(jobs)), key=lambda i: -jobs[i].price())
+    jobs = list(jobs)
     outcomes: dict[int, Value] = {}
-    if min(workers, len(jobs)) <= 1:
+    keys: dict[int, str] = {}
+    for i, job in enumerate(jobs):
+        if store is not None and hasattr(job, "key"):
+            storable: Any = job
+            keys[i] = storable.key()
+            if (found := store.get(keys[i])) is not None:
+                outcomes[i] = storable.decode(found)
+                advance()
+            else:
+                jobs[i] = storable.kept_in(store.unfinished(keys[i]))
+
+    def done(i: int, outcome: Value) -> None:
+        outcomes[i] = outcome
+        if store is not None and i in keys:
+            store.put(keys[i], asdict(outcome))  # type: ignore[call-overload]
+            shutil.rmtree(store.unfinished(keys[i]), ignore_errors=True)
+        advance()
+
+    order = sorted((i for i in range(len(jobs)) if i not in outcomes), key=lambda i: -jobs[i].price())
+    if min(workers, len(order)) <= 1:
         for i in order:
-            outcomes[i] = jobs[i].run()
-            advance()
+            done(i, jobs[i].run())
     else:
         # spawn: forking a process whose BLAS has threads can hang
-        with ProcessPoolExecutor(min(workers, len(jobs)), get_context("spawn"), initializer=_one_thread) as pool:
+        with ProcessPoolExecutor(min(workers, len(order)), get_context("spawn"), initializer=_one_thread) as pool:
             futures = {pool.submit(jobs[i].run): i for i in order}
             try:
                 for future in as_completed(futures):
-                    outcomes[futures[future]] = future.result()
-                    advance()
+                    done(futures[future], future.result())
             except BrokenProcessPool as error:
                 raise RuntimeError(
                     "a worker process died, most likely for want of memory: use fewer workers or a smaller d"

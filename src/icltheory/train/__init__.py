@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from icltheory.train.config import Data, Model, Optimization, Training
 
 if TYPE_CHECKING:
+    from icltheory.train.jobs import probe_trained
     from icltheory.train.loop import load, train
     from icltheory.train.models import (
         Blocks,
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
         build,
     )
     from icltheory.train.result import DivergenceError, Record, Trained
+    from icltheory.train.threshold import Exponent, Threshold, interpolation_threshold, threshold_exponent
 
 _HOME = {
+    "jobs": ("probe_trained",),
     "loop": ("load", "train"),
     "models": (
         "Blocks",
@@ -33,6 +36,7 @@ _HOME = {
         "build",
     ),
     "result": ("DivergenceError", "Record", "Trained"),
+    "threshold": ("Exponent", "Threshold", "interpolation_threshold", "threshold_exponent"),
 }
 
 __all__ = [
@@ -41,16 +45,21 @@ __all__ = [
     "Decoder",
     "DivergenceError",
     "Embedded",
+    "Exponent",
     "LinearAttention",
     "Model",
     "Optimization",
     "Record",
     "ReducedAttention",
     "SoftmaxAttention",
+    "Threshold",
     "Trained",
     "Training",
     "build",
+    "interpolation_threshold",
     "load",
+    "probe_trained",
+    "threshold_exponent",
     "train",
 ]
 

@@ -18,7 +18,7 @@ def scale_squared(data: Data) -> float:
     return float(conventions.convention(data.convention).scale(data.d)) ** 2
 
 
-def test_error(model: nn.Module, prompts: Batch, data: Data) -> Estimate:
+def query_error(model: nn.Module, prompts: Batch, data: Data) -> Estimate:
     r"""Return :math:`\rho + E(\hat y - \langle w, x\rangle)^2` for the query, with its standard error over prompts.
 
     Label noise does not enter by a draw but by its variance, which makes the estimate as much more precise.

@@ -14,7 +14,7 @@ from icltheory.probing.result import Estimate
 from icltheory.train import checkpoint
 from icltheory.train.config import Optimization, Training, from_plain
 from icltheory.train.data import Batches, held_out
-from icltheory.train.evaluate import residual, scale_squared, test_error, training_error
+from icltheory.train.evaluate import query_error, residual, scale_squared, training_error
 from icltheory.train.models import build
 from icltheory.train.result import DivergenceError, Record, Trained
 from icltheory.train.schedule import learning_rate
@@ -85,7 +85,8 @@ def train(
     --------
     >>> from icltheory.train import Data, Model, Optimization, Training, train
     >>> data = Data(d=5, alpha=4.0, tau=20.0, rho=0.1)
-    >>> trained = train(Training(data=data, model=Model(name="linear"), optimization=Optimization(steps=300)))
+    >>> optimization = Optimization(steps=500, learning_rate=0.01)
+    >>> trained = train(Training(data=data, optimization=optimization))     # the model: linear attention
     >>> bool(trained.icl.value < 0.8), trained.stopped      # answering 0 has an error of 1.1
     (True, 'steps')
     """
@@ -196,7 +197,7 @@ class _Run:
             if train < settings.stop_at:
                 state.stopped = "stop_at"
         if validation is not None:
-            valid = test_error(self.model, validation, data)
+            valid = query_error(self.model, validation, data)
             if valid.value < state.best:
                 state.best, state.best_step, state.waited = valid.value, state.step, 0
                 if settings.select == "best":
@@ -337,7 +338,7 @@ def _finish(
     train = state.history[-1].loss
     if data.n_sequences is not None:
         train = training_error(model, held_out(training, "train", data.n_sequences, device), data)
-    icl, idg = (test_error(model, held_out(training, split, training.test, device), data) for split in ("icl", "idg"))
+    icl, idg = (query_error(model, held_out(training, split, training.test, device), data) for split in ("icl", "idg"))
     result = {
         "train": train,
         "icl": icl.value,
