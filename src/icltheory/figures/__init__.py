@@ -7,7 +7,7 @@ from icltheory.figures.extensions import finite_size, online
 from icltheory.figures.figure import SCALES, Claim, Figure, Reproduction, Row, Scale
 from icltheory.figures.letey2025 import alignment
 from icltheory.figures.letey2026 import concentration, effective_length, query_gain, test_correlation
-from icltheory.figures.lu2025 import context_length, double_descent, non_monotonicity, task_diversity
+from icltheory.figures.lu2025 import context_length, double_descent, non_monotonicity, task_diversity, transformers
 from icltheory.figures.reproduce import reproduce, write
 
 FIGURES: dict[str, Figure[Any]] = {
@@ -24,6 +24,7 @@ FIGURES: dict[str, Figure[Any]] = {
         test_correlation,
         finite_size,
         online,
+        transformers,
     )
 }
 

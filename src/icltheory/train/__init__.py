@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from icltheory.train.config import Data, Model, Optimization, Training
+from icltheory.train.exponent import Exponent, threshold_exponent
 
 if TYPE_CHECKING:
     from icltheory.train.jobs import probe_trained
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
         build,
     )
     from icltheory.train.result import DivergenceError, Record, Trained
-    from icltheory.train.threshold import Exponent, Threshold, interpolation_threshold, threshold_exponent
+    from icltheory.train.threshold import Threshold, interpolation_threshold
 
 _HOME = {
     "jobs": ("probe_trained",),
@@ -36,7 +37,7 @@ _HOME = {
         "build",
     ),
     "result": ("DivergenceError", "Record", "Trained"),
-    "threshold": ("Exponent", "Threshold", "interpolation_threshold", "threshold_exponent"),
+    "threshold": ("Threshold", "interpolation_threshold"),
 }
 
 __all__ = [
