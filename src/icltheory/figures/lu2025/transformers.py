@@ -13,7 +13,7 @@ transformers = Figure(
     name="lu2025/transformers",
     title="Trained transformers: double descent, and the interpolation threshold against d",
     source=f"{LU2025}, Fig. 5; dimensions, optimiser and steps are this project's",
-    about=f"A to C: ICL error of trained models against tau = n/d^2 at alpha = 1, rho = {RHO:g}, a fresh task for every "
+    about=f"A to C: ICL error of trained models against tau = n/d^2 at alpha = 1, rho = {RHO:g}, a fresh task for each "
     "sequence, with the training error below (dashed). Lines through the points guide the eye; the black curve is the "
     "theory of ridgeless linear attention as d goes to infinity. D: the number of sequences n* at which the training "
     "error leaves zero (exceeds 0.02 of that of answering 0, after a number of steps in proportion to d^2), against d, "

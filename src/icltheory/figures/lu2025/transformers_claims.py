@@ -14,12 +14,12 @@ _FEWEST = 3  # dimensions that make an exponent
 
 def claims(parameters: Transformers, rows: Sequence[TrainedRow]) -> list[Claim]:
     """Measure all claims."""
-    return [_peak(parameters, rows, d) for d in parameters.linear.ds] + [
+    return [_peak(rows, d) for d in parameters.linear.ds] + [
         _exponent(parameters, rows, model) for model in parameters.searches()
     ]
 
 
-def _peak(parameters: Transformers, rows: Sequence[TrainedRow], d: int) -> Claim:
+def _peak(rows: Sequence[TrainedRow], d: int) -> Claim:
     curve = pick(rows, PANELS[LINEAR], kind="training", measured="icl", d=d)
     top = max(curve, key=lambda row: row.value)
     first, last = curve[0], curve[-1]
