@@ -51,6 +51,7 @@ LU2025_FIG4_SPREAD = (
 )
 LU2025_FIG4_DMMSE = (1.53, 1.48, 1.53, 1.49, 1.32, 1.32, 1.36, 1.24, 1.30, 1.20, 1.11, 1.09)
 
+RAVENTOS2023 = "Raventós, Paul, Chen, Ganguli, NeurIPS 2023 (arXiv:2306.15063)"
 LETEY2026 = (
     "Letey, Lu, Pehlevan, Zavatone-Veth, Sequential Correlations Change In-Context Learning: Effective Context Length "
     "and Architectural Mismatch, HiLD at ICML 2026"
