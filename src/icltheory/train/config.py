@@ -11,7 +11,7 @@ from icltheory.prompts.kernels import Kernel
 from icltheory.prompts.sampling import ASSIGNMENTS, Assignment
 from icltheory.prompts.tasks import TaskLaw, check_law
 
-ModelName = Literal["reduced", "linear", "softmax", "softmax-mlp", "blocks", "gpt2"]
+ModelName = Literal["reduced", "linear", "softmax", "softmax-mlp", "blocks", "gpt2", "own"]
 Layout = Literal["pairs", "interleaved"]
 ConventionName = Literal["scaled", "unscaled"]
 QueryLaw = Literal["independent", "next"]
@@ -155,7 +155,8 @@ class Model:
     name : str
         "reduced": linear attention as :math:`\langle\Gamma, H\rangle`; "linear": linear attention with K, Q, V;
         "softmax": softmax attention with K, Q, V; "softmax-mlp": the same followed by an MLP; "blocks": read-in, causal
-        softmax blocks and readout, as in Fig. 5 of Lu et al. 2025; "gpt2": a GPT-2 style decoder.
+        softmax blocks and readout, as in Fig. 5 of Lu et al. 2025; "gpt2": a GPT-2 style decoder; "own": one that is
+        given to `icltheory.train.train` as a module.
     width : int or None
         Of blocks and gpt2; default d.
     layers : int
@@ -318,8 +319,8 @@ class Training:
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int) or value < 0):
                 raise ValueError(f"{name} must be an integer of at least 0, got {value!r}")
-        single = self.model.name in ("reduced", "linear", "softmax", "softmax-mlp")
-        if single and self.data.layout != "pairs":
+        pairwise = self.model.name not in ("gpt2", "own")
+        if pairwise and self.data.layout != "pairs":
             raise ValueError(f'{self.model.name} needs layout="pairs", got "{self.data.layout}"')
         if self.optimization.stop_at is not None and self.data.n_sequences is None:
             raise ValueError("stop_at needs a fixed data set: give n_sequences or tau")

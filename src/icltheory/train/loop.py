@@ -57,8 +57,8 @@ def train(
     training : Training
         Data, model and optimisation.
     model : torch.nn.Module, optional
-        A model of your own in place of ``training.model``, with ``model(x, y, query)`` as for `icltheory.probe`; it is
-        trained in place. For a module that takes ``inputs_embeds`` see `icltheory.train.Embedded`.
+        A model of your own, where ``training.model`` is ``Model(name="own")``, with ``model(x, y, query)`` as for
+        `icltheory.probe`; it is trained in place. For a module that takes ``inputs_embeds`` see `Embedded`.
     folder : path, optional
         Where checkpoints are kept. If it holds one of this very training, that is gone on with; if it holds all of it,
         nothing is trained.
@@ -94,6 +94,10 @@ def train(
     path = None if folder is None else Path(folder)
     with torch.random.fork_rng():
         torch.manual_seed(training.seed if training.init_seed is None else training.init_seed)
+        if model is not None and training.model.name != "own":
+            raise ValueError(
+                f'with a module of your own, training.model must be Model(name="own"), got {training.model}'
+            )
         module = build(training.model, training.data) if model is None else model
         module.to(device=place, dtype=getattr(torch, training.dtype))
         optimizer = _optimizer(training.optimization, module)

@@ -13,8 +13,8 @@ architectures = Figure(
     about="ICL error of trained one-layer models on tokens with correlations exp(-distance/xi), where the query is "
     "independent of the context (A) or its next token (B), training and test alike, and the gain, their difference "
     f"(C). Fixed data sets at tau = {TAU:g}, alpha = {ALPHA:g}, kappa = {KAPPA:g}, rho = {RHO:g}, Gaussian tasks; "
-    "weights chosen by a validation set. All models of a seed see the same prompts. Mean and standard error over seeds; lines "
-    "guide the eye, but for the theory of ridgeless linear attention as d goes to infinity (black), up to xi = l/12.",
+    "weights chosen by a validation set. All models of a seed see the same prompts. Mean and standard error over "
+    "seeds; lines guide the eye. Black: theory of ridgeless linear attention as d goes to infinity, up to xi = l/12.",
     scales={
         "smoke": Architectures(d=5, xis=(0.0, 5.0), seeds=2, steps=150, learning_rate=0.01),
         "default": Architectures(d=16, xis=(0.0, 2.0, 4.0, 8.0), seeds=3, steps=3000, learning_rate=0.003),

@@ -11,8 +11,8 @@ transition = Figure(
     title="A small transformer leaves memorisation",
     source=f"{RAVENTOS2023}; sizes and steps are this project's, but at paper scale",
     about="A decoder trained on fresh prompts of k Gaussian tasks, on the loss over all labels. A: mean squared "
-    "distance of its prediction for the query from dMMSE and from ridge regression, on fresh tasks, against k; grey: the "
-    "distance of these two from each other. B: its errors on fresh and on pretraining tasks. C: its position on the "
+    "distance of its prediction for the query from dMMSE and from ridge regression, on fresh tasks, against k; grey: "
+    "the distance of these two from each other. B: its errors on fresh and on pretraining tasks. C: position on the "
     "line from dMMSE (0) to ridge (1) along training. Errors over test prompts (one seed), or over seeds; units of the "
     "signal variance.",
     scales={

@@ -15,22 +15,27 @@ def claims(parameters: Transition, rows: Sequence[TrainedRow]) -> list[Claim]:
     """Measure all claims."""
     ridge, dmmse = pick(rows, "A", measured=RIDGE), pick(rows, "A", measured=DMMSE)
     return [
-        _nearer(parameters, dmmse[0], ridge[0], "dMMSE", "ridge", "With the fewest tasks"),
-        _nearer(parameters, ridge[-1], dmmse[-1], "ridge", "dMMSE", "With the most tasks"),
+        _nearer(parameters, rows, dmmse[0], ridge[0], "With the fewest tasks the model is nearer dMMSE than ridge"),
+        _nearer(parameters, rows, ridge[-1], dmmse[-1], "With the most tasks the model is nearer ridge than dMMSE"),
         _crossing(parameters, ridge, dmmse),
     ]
 
 
-def _nearer(parameters: Transition, near: TrainedRow, far: TrainedRow, one: str, other: str, when: str) -> Claim:
+def _nearer(
+    parameters: Transition, rows: Sequence[TrainedRow], near: TrainedRow, far: TrainedRow, statement: str
+) -> Claim:
+    """Test with the position, which is on the side of 1/2 of the nearer one: both distances are of the same prompts."""
     tested = parameters.steps >= _TRAINED
-    margin = 2.0 * math.hypot(near.error, far.error)
+    at = pick(rows, "C", n_tasks=near.x)[-1]
+    beyond = (at.value - 0.5) * (1.0 if near.measured == RIDGE else -1.0)
     return Claim(
-        statement=f"{when} the model is nearer {one} than {other} on fresh tasks",
+        statement=f"{statement} on fresh tasks",
         source=RAVENTOS2023,
-        expected=f"the smaller distance from {one}, by two standard errors",
-        measured=f"k = {near.x:g}: {near.value:.4f} ± {near.error:.4f} from {one}, "
-        f"{far.value:.4f} ± {far.error:.4f} from {other}" + ("" if tested else f"; {_TRAINED} steps would tell"),
-        holds=far.value - near.value > margin if tested else None,
+        expected=f"position {'above' if near.measured == RIDGE else 'below'} 1/2 by two errors (dMMSE 0, ridge 1)",
+        measured=f"k = {near.x:g}: position {at.value:.3f} ± {at.error:.3f}; {near.value:.4f} ± {near.error:.4f} "
+        f"{near.measured}, {far.value:.4f} ± {far.error:.4f} {far.measured}"
+        + ("" if tested else f"; {_TRAINED} steps would tell"),
+        holds=beyond > 2.0 * at.error if tested else None,
     )
 
 

@@ -34,3 +34,5 @@ def build(model: Model, data: Data) -> nn.Module:
             ratio = 4.0 if model.mlp_ratio is None else model.mlp_ratio
             body = Decoder(positions, width=width, layers=model.layers, heads=model.heads, mlp_ratio=ratio)
             return Embedded(body, d=d, width=width, layout=data.layout, every=every)
+        case "own":
+            raise ValueError("a model of your own must be given as a module: train(training, model=...)")
