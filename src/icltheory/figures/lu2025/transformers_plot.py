@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _MARKS = "osD^"
 _TOP = 12.0  # of the errors that are shown
+_TICKS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 def plot(parameters: Transformers, rows: Sequence[TrainedRow]) -> "Picture":
@@ -49,6 +50,10 @@ def _draw_curves(ax: "Axes", model: str, panel: str, parameters: Transformers, r
         )
     ax.axvline(1.0, color="0.6", lw=0.8)
     ax.set(xscale="log", ylim=(0, _TOP if theory else None), xlabel=r"$\tau = n/d^2$", ylabel="error")
+    taus = parameters.curves()[model].taus
+    ticks = [tau for tau in _TICKS if min(taus) <= tau <= max(taus)]
+    ax.set_xticks(ticks, [f"{tau:g}" for tau in ticks])
+    ax.minorticks_off()
     ax.set_title(f"{panel}   {TITLES[model]}", loc="left")
 
 
