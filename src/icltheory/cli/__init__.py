@@ -1,4 +1,4 @@
-"""The command `icl`: curve, simulate, effective-length, probe, reproduce, doctor."""
+"""The command `icl`: curve, simulate, train, effective-length, probe, reproduce, doctor."""
 
 import os
 import sys
@@ -15,11 +15,12 @@ from icltheory.cli.probing import probe
 from icltheory.cli.reproduction import reproduce
 from icltheory.cli.simulation import simulate
 from icltheory.cli.theory import curve
+from icltheory.cli.training import train
 
 __all__ = ["main", "parse_values"]
 
-_COMMANDS = (curve, simulate, effective_length, probe, reproduce, doctor)
-_ABOUT = "Theory and practice of in-context learning: predict, simulate, probe, reproduce."
+_COMMANDS = (curve, simulate, train, effective_length, probe, reproduce, doctor)
+_ABOUT = "Theory and practice of in-context learning: predict, simulate, train, probe, reproduce."
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -36,8 +36,10 @@ def probe(
     """Say whether a predictor memorises its pretraining tasks (dMMSE) or generalises (ridge regression).
 
     PREDICTOR is ridge, dmmse, an .npy file with linear attention's Gamma (numpy.save("gamma.npy", sim.gamma)), an .npz
-    file that contains it as "gamma", or file.py:function or package.module:function: a function of (x, y, query), of
-    shapes (b, l, d), (b, l), (b, d), that returns (b,) or, at every prefix, (b, l+1). Files with functions are run.
+    file that contains it as "gamma", the folder of a finished icl train --out, or file.py:function or
+    package.module:function: a function of (x, y, query), of shapes (b, l, d), (b, l), (b, d), that returns (b,) or, at
+    every prefix, (b, l+1). Files with functions are run. For a folder, give the sizes, the --convention and the --seed
+    that it was trained with.
 
     The pretraining tasks are those of --tasks-file, or those that simulate, or stream_prompts, has at --seed.
 

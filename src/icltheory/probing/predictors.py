@@ -15,7 +15,11 @@ from icltheory.probing.asking import Array, Predictor
 
 _PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".pt2", ".ckpt", ".bin")
 _LISTED = 12
-_NAMES = '"ridge", "dmmse", gamma.npy, file.npz (an array "gamma"), file.py:function, or package.module:function'
+_CHECKPOINT = "checkpoint.pt"  # as in icltheory.train.checkpoint, which needs PyTorch
+_NAMES = (
+    '"ridge", "dmmse", gamma.npy, file.npz (an array "gamma"), a folder of icl train, file.py:function, or '
+    "package.module:function"
+)
 
 
 def linear_attention(gamma: ArrayLike) -> Predictor:
@@ -94,14 +98,16 @@ def load_predictor(name: str, *, noise: float | None = None, tasks: Array | None
     """Return the predictor that a name stands for.
 
     A module or file with a function runs as any program does: load only what you would run. Formats that hide programs
-    (pickles, and with them all of PyTorch's) are refused.
+    (pickles, and with them all of PyTorch's) are refused; of a folder's checkpoint only numbers are read.
 
     Parameters
     ----------
     name : str
         "ridge" or "dmmse"; the path of an .npy file with linear attention's Gamma, or of an .npz file that has it under
-        the name "gamma"; "path/file.py:function" or "package.module:function", where the function may be any callable
-        of (x, y, query), a torch.nn.Module among them.
+        the name "gamma"; a folder written by ``icl train --out`` or ``icltheory.train.train(..., folder=...)``, for its
+        finished model, a torch.nn.Module in the convention that it was trained in; "path/file.py:function" or
+        "package.module:function", where the function may be any callable of (x, y, query), a torch.nn.Module among
+        them.
     noise : float, optional
         Noise variance, for "ridge" and "dmmse"; in the convention of the labels that they will be given.
     tasks : array of shape (k, d), optional
@@ -121,6 +127,11 @@ def load_predictor(name: str, *, noise: float | None = None, tasks: Array | None
             raise ValueError('the predictor "dmmse" needs the list of pretraining tasks: kappa must be finite')
         return dmmse(tasks, noise)
     path = Path(name)
+    if (path / _CHECKPOINT).is_file():
+        from icltheory import train
+
+        trained: Predictor = train.load(path).model
+        return trained
     ending = path.suffix.lower()
     if ending in (".npy", ".npz"):
         return linear_attention(_gamma(path))
@@ -128,7 +139,8 @@ def load_predictor(name: str, *, noise: float | None = None, tasks: Array | None
         raise ValueError(
             f"{name}: a {ending} file may contain a pickle, which runs whatever program it holds as it is read. Write "
             "a file.py with a function of (x, y, query) that builds your model, loads its weights (for PyTorch: "
-            "torch.load(..., weights_only=True)) and returns its predictions, and give file.py:function"
+            "torch.load(..., weights_only=True)) and returns its predictions, and give file.py:function; of a training "
+            "by icl train, give the folder"
         )
     where, colon, attribute = name.rpartition(":")
     if not colon or not where or not attribute:
