@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import icltheory as icl  # noqa: E402
 from icltheory.cli import main, training  # noqa: E402
 from icltheory.probing.verdict import plus_minus  # noqa: E402
-from icltheory.train import Data, Model, Optimization, Training, loop  # noqa: E402
+from icltheory.train import Data, Model, Optimization, Training, compare_closed_form, loop  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("torch")  # on one thread
 
@@ -40,11 +40,26 @@ def test_it_prints_the_training_beside_the_theory(capsys):
     twin = loop.train(WANTED)
     at = {"alpha": 2.0, "rho": 0.1}
     law = icl.theory.linear_attention(**at, tau=8.0, kappa=2.0)
+    closed = compare_closed_form(twin)
     floor = f"{float(icl.theory.bayes_ridge(**at)):.4g}"
     assert rows(captured.out) == {
-        "training error": [f"{twin.train:.4g}", f"{float(law.train):.4g}", "-"],
-        "fresh tasks (ICL)": [plus_minus(*twin.icl.query), f"{float(law.icl):.4g}", floor],
-        "pretraining tasks (IDG)": [plus_minus(*twin.idg.query), f"{float(law.idg):.4g}", floor],
+        "training error": [
+            f"{twin.train:.4g}",
+            f"{closed.train:.4g}",
+            f"{closed.gap_train:+.2g}",
+            f"{float(law.train):.4g}",
+            "-",
+        ],
+        "fresh tasks (ICL)": [
+            *(plus_minus(*each.query) for each in (twin.icl, closed.icl, closed.gap_icl)),
+            f"{float(law.icl):.4g}",
+            floor,
+        ],
+        "pretraining tasks (IDG)": [
+            *(plus_minus(*each.query) for each in (twin.idg, closed.idg, closed.gap_idg)),
+            f"{float(law.idg):.4g}",
+            floor,
+        ],
     }
     notes = [line for line in captured.out.splitlines() if line.startswith("#")]
     assert notes[0] == (
@@ -52,7 +67,8 @@ def test_it_prints_the_training_beside_the_theory(capsys):
         "sphere tasks"
     )
     assert notes[1].startswith("# 200 prompts of each test, ± standard error; convention: x ~ N(0, I/d)")
-    assert "linear attention: theory for d -> infinity" in notes[2]
+    assert "closed form: the reduced model" in notes[2]
+    assert "linear attention: theory for d -> infinity" in notes[3]
     assert captured.out.splitlines()[-1].startswith("stopped after 50 steps: all that were asked for; ")
     assert captured.out.endswith(" tokens/s\n")
     told = captured.err.splitlines()
@@ -83,7 +99,7 @@ def test_fresh_sequences_and_correlated_tokens_have_the_theories_that_are_known(
         risk = icl.theory.linear_attention(d=3, tau=4.0, kappa=math.inf, rho=0.1, **less)
         shown.add(f"{float(risk.icl):.4g}")
     assert len(shown) == 3
-    assert rows(captured.out)["fresh tasks (ICL)"][1:] == [f"{float(law.icl):.4g}"]  # no floor: it is another one
+    assert rows(captured.out)["fresh tasks (ICL)"][3:] == [f"{float(law.icl):.4g}"]  # no floor: it is another one
 
 
 def test_every_field_is_a_flag_with_its_default(capsys, monkeypatch):
@@ -177,6 +193,9 @@ def test_a_folder_holds_the_training_and_its_record(folder):
     assert record["result"]["icl_se"] == trained.icl.se
     assert record["result"]["idg"] == trained.idg.value
     assert record["result"]["stopped"] == "steps"
+    closed = compare_closed_form(trained)
+    assert record["closed_form"]["icl"] == closed.icl.value
+    assert record["closed_form"]["gap_icl_se"] == closed.gap_icl.se
     assert record["provenance"]["icltheory"] == icl.__version__
     with (folder / "history.csv").open() as file:
         history = list(csv.DictReader(file))

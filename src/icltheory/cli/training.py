@@ -23,6 +23,7 @@ from icltheory.train.config import Data, Model, Optimization, Training, from_pla
 
 if TYPE_CHECKING:
     from icltheory.points import Risk
+    from icltheory.train.compare import Comparison
     from icltheory.train.result import Record, Trained
 
 _HELP = {  # where the docstring explains two fields in one, or what only a program can give
@@ -124,9 +125,14 @@ def train(
     except KeyboardInterrupt:
         print(f"icl: interrupted; {_what_is_kept(out, wanted)}", file=sys.stderr)
         raise SystemExit(130) from None
+    closed = None
+    if wanted.data.n_sequences is not None and wanted.model.name in ("reduced", "linear"):
+        from icltheory.train.compare import compare_closed_form
+
+        closed = compare_closed_form(trained)
     if out is not None:
-        _write(trained, out, again=whole)
-    print(_summary(trained, theory, floor), end="")
+        _write(trained, closed, out, again=whole)
+    print(_summary(trained, closed, theory, floor), end="")
 
 
 def _theories(data: Data) -> "tuple[Risk[Any] | None, float | None]":
@@ -173,8 +179,8 @@ def _tell(record: "Record", training: Training) -> None:
     print("  ".join(parts), file=sys.stderr, flush=True)
 
 
-def _summary(trained: "Trained", theory: "Risk[Any] | None", floor: float | None) -> str:
-    """Return the table of errors beside those of the theory, and how the training went."""
+def _summary(trained: "Trained", closed: "Comparison | None", theory: "Risk[Any] | None", floor: float | None) -> str:
+    """Return the table of errors beside the closed form and the theory, and how the training went."""
     data, settings = trained.training.data, trained.training.optimization
     fixed = f"{data.n_sequences} sequences (tau = {data.n_sequences / data.d**2:g})" if data.n_sequences else None
     tasks = "a fresh task for every sequence" if data.n_tasks == math.inf else f"{data.n_tasks} pretraining tasks"
@@ -189,6 +195,11 @@ def _summary(trained: "Trained", theory: "Risk[Any] | None", floor: float | None
         "": [f"training {'error' if fixed else 'loss'}", "fresh tasks (ICL)", "pretraining tasks (IDG)"],
         "trained": [f"{trained.train:.4g}", plus_minus(*trained.icl.query), plus_minus(*trained.idg.query)],
     }
+    if closed is not None:
+        columns["closed form"] = [f"{closed.train:.4g}", *(plus_minus(*e.query) for e in (closed.icl, closed.idg))]
+        gaps = [f"{closed.gap_train:+.2g}", *(plus_minus(*gap.query) for gap in (closed.gap_icl, closed.gap_idg))]
+        columns["trained - closed form"] = gaps
+        notes.append("closed form: the reduced model <Gamma, H> of least squares and least norm, on the same data")
     if theory is not None:
         columns["linear attention"] = [f"{float(error):.4g}" for error in (theory.train, theory.icl, theory.idg)]
         notes.append("linear attention: theory for d -> infinity at this point, fitted to the set without a penalty")
@@ -211,7 +222,7 @@ def _decay(data: Data) -> str:
     return f"tokens correlated like {how}"
 
 
-def _write(trained: "Trained", folder: Path, *, again: bool) -> None:
+def _write(trained: "Trained", closed: "Comparison | None", folder: Path, *, again: bool) -> None:
     """Write the history and the record beside the checkpoint, unless they are there."""
     from icltheory.provenance import record
 
@@ -231,6 +242,16 @@ def _write(trained: "Trained", folder: Path, *, again: bool) -> None:
         },
         "provenance": record(),
     }
+    if closed is not None:
+        content["closed_form"] = {
+            "train": closed.train,
+            **{
+                f"{name}{end}": value
+                for name in ("icl", "idg", "gap_icl", "gap_idg", "distance")
+                for end, value in _both(getattr(closed, name))
+            },
+            "gap_train": closed.gap_train,
+        }
     text = json.dumps(_finite(content), indent=2, ensure_ascii=False) + "\n"
     saved(history, lambda: history.write_text(trained.table().render("csv", ""), encoding="utf-8"))
     saved(facts, lambda: facts.write_text(text, encoding="utf-8"))

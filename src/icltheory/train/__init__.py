@@ -10,6 +10,7 @@ from icltheory.train.config import Data, Model, Optimization, Training
 from icltheory.train.exponent import Exponent, threshold_exponent
 
 if TYPE_CHECKING:
+    from icltheory.train.compare import Comparison, closed_form, compare_closed_form
     from icltheory.train.jobs import probe_trained
     from icltheory.train.loop import load, train
     from icltheory.train.models import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from icltheory.train.threshold import Threshold, interpolation_threshold
 
 _HOME = {
+    "compare": ("Comparison", "closed_form", "compare_closed_form"),
     "jobs": ("probe_trained",),
     "loop": ("load", "train"),
     "models": (
@@ -42,6 +44,7 @@ _HOME = {
 
 __all__ = [
     "Blocks",
+    "Comparison",
     "Data",
     "Decoder",
     "DivergenceError",
@@ -57,6 +60,8 @@ __all__ = [
     "Trained",
     "Training",
     "build",
+    "closed_form",
+    "compare_closed_form",
     "interpolation_threshold",
     "load",
     "probe_trained",

@@ -107,7 +107,7 @@ def train(
         if found is not None and found["result"] is not None:
             module.load_state_dict(found["weights"])
             return _finished(training, module, state, found["result"])
-        _Run(training, module, optimizer, state, path, place, watch, report).go()
+        _Run(training, module, optimizer, state, path, place, watch, report, scale_squared(training.data)).go()
         return _finish(training, module, optimizer, state, path, place)
 
 
@@ -150,6 +150,7 @@ class _Run:
     device: torch.device
     watch: Watch | None
     report: Callable[[Record], object] | None
+    scale: float  # what squared errors are divided by
 
     def go(self) -> None:
         training, state = self.training, self.state
@@ -180,15 +181,17 @@ class _Run:
     def _step(self, batch: Any) -> Tensor:
         """Take one gradient step and return the batch's loss."""
         settings = self.training.optimization
-        rate = learning_rate(settings, self.state.step)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+        (group,) = self.optimizer.param_groups
+        group["lr"] = learning_rate(settings, self.state.step)
+        parameters = group["params"]
         loss = residual(self.model(batch.x, batch.y, batch.query), batch.label).square().mean()
-        loss = loss / scale_squared(self.training.data)
-        self.optimizer.zero_grad()
+        if self.scale != 1.0:
+            loss = loss / self.scale
+        for parameter in parameters:
+            parameter.grad = None
         torch.autograd.backward(loss)
         if settings.clip is not None:
-            nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip)
+            nn.utils.clip_grad_norm_(parameters, settings.clip)
         self.optimizer.step()
         return loss.detach()
 
