@@ -7,7 +7,14 @@ from icltheory.figures.extensions import finite_size, online
 from icltheory.figures.figure import SCALES, Claim, Figure, Reproduction, Row, Scale
 from icltheory.figures.letey2025 import alignment
 from icltheory.figures.letey2026 import architectures, concentration, effective_length, query_gain, test_correlation
-from icltheory.figures.lu2025 import context_length, double_descent, non_monotonicity, task_diversity, transformers
+from icltheory.figures.lu2025 import (
+    context_length,
+    double_descent,
+    non_monotonicity,
+    task_diversity,
+    transformer_diversity,
+    transformers,
+)
 from icltheory.figures.raventos2023 import transition
 from icltheory.figures.reproduce import reproduce, write
 
@@ -26,6 +33,7 @@ FIGURES: dict[str, Figure[Any]] = {
         finite_size,
         online,
         transformers,
+        transformer_diversity,
         transition,
         architectures,
     )

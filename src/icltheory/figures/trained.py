@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from icltheory.train.config import Training
+
 COLOURS = {
     "theory": "0.3",
     "reduced": "#7a7a7a",
@@ -48,6 +50,40 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     array = np.asarray(values, dtype=float)
     error = float(array.std(ddof=1)) / math.sqrt(len(array)) if len(array) > 1 else math.nan
     return float(array.mean()), error
+
+
+def trained_row(
+    panel: str, model: str, measured: str, x: float, values: Sequence[float], training: Training
+) -> TrainedRow:
+    """Return the mean of one number of a model over repetitions of a training."""
+    value, error = mean_and_error(values)
+    data, settings = training.data, training.optimization
+    return TrainedRow(
+        panel=panel,
+        kind="training",
+        model=model,
+        measured=measured,
+        x=x,
+        value=value,
+        error=error,
+        seeds=len(values),
+        d=data.d,
+        context_length=data.context_length,
+        n_sequences=data.n_sequences,
+        n_tasks=data.n_tasks,
+        rho=data.rho,
+        steps=settings.steps,
+        batch_size=settings.batch_size,
+        learning_rate=settings.learning_rate,
+    )
+
+
+def theory_rows(panel: str, measured: str, xs: Sequence[float], values: Sequence[float]) -> list[TrainedRow]:
+    """Return a curve of the theory."""
+    return [
+        TrainedRow(panel=panel, kind="theory", model="theory", measured=measured, x=float(x), value=float(value))
+        for x, value in zip(xs, values, strict=True)
+    ]
 
 
 def pick(rows: Sequence[TrainedRow], panel: str, **fields: Any) -> list[TrainedRow]:

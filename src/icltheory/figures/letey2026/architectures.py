@@ -17,7 +17,7 @@ architectures = Figure(
     "seeds; lines guide the eye. Black: theory of ridgeless linear attention as d goes to infinity, up to xi = l/12.",
     scales={
         "smoke": Architectures(d=5, xis=(0.0, 5.0), seeds=2, steps=150, learning_rate=0.01),
-        "default": Architectures(d=16, xis=(0.0, 2.0, 4.0, 8.0), seeds=3, steps=3000, learning_rate=0.003),
+        "default": Architectures(d=16, xis=(0.0, 2.0, 4.0, 8.0), seeds=5, steps=6000, learning_rate=0.003),
         "paper": Architectures(
             d=32, xis=(0.0, 1.0, 2.0, 3.0, 5.0, 8.0, 10.0), seeds=10, steps=20_000, learning_rate=0.001
         ),

@@ -1,12 +1,12 @@
 """Trained transformers (Fig. 5 of Lu et al. 2025): the trainings, and every plotted number."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from icltheory.figures.trained import TrainedRow, mean_and_error
+from icltheory.figures.trained import TrainedRow, theory_rows, trained_row
 from icltheory.theory import linear_attention
 from icltheory.train.config import Data, Model, Optimization, Training
 from icltheory.train.exponent import threshold_exponent
@@ -122,14 +122,15 @@ def rows(parameters: Transformers, done: Sequence[Any], outcomes: Sequence[Any])
                 for measured in ("icl", "train"):
                     values = [getattr(outcome, measured) for outcome in groups[training]]
                     x = training.data.point().tau
-                    found.append(_row(PANELS[model], model, measured, x, values, training))
+                    found.append(trained_row(PANELS[model], model, measured, x, values, training))
     for model, search in parameters.searches().items():
         entries: list[tuple[int, float]] = []
         for d in search.ds:
             training = search_training(model, search, d)
             values = [outcome.n for outcome in groups[training]]
             entries += [(d, n) for n in values]
-            found.append(_row("D", model, "threshold", float(d), values, training))
+            row = trained_row("D", model, "threshold", float(d), values, training)
+            found.append(replace(row, n_sequences=None))
         fit = threshold_exponent([d for d, _ in entries], [n for _, n in entries])
         for measured, value, error in (("exponent", fit.value, fit.se), ("prefactor", fit.prefactor, 0.0)):
             found.append(
@@ -147,34 +148,8 @@ def rows(parameters: Transformers, done: Sequence[Any], outcomes: Sequence[Any])
     return found
 
 
-def _row(panel: str, model: str, measured: str, x: float, values: Sequence[float], training: Training) -> TrainedRow:
-    value, error = mean_and_error(values)
-    data, settings = training.data, training.optimization
-    return TrainedRow(
-        panel=panel,
-        kind="training",
-        model=model,
-        measured=measured,
-        x=x,
-        value=value,
-        error=error,
-        seeds=len(values),
-        d=data.d,
-        context_length=data.context_length,
-        n_sequences=None if measured == "threshold" else data.n_sequences,
-        n_tasks=data.n_tasks,
-        rho=data.rho,
-        steps=settings.steps,
-        batch_size=settings.batch_size,
-        learning_rate=settings.learning_rate,
-    )
-
-
 def _theory(parameters: Transformers) -> list[TrainedRow]:
     low, high = min(parameters.linear.taus), max(parameters.linear.taus)
     taus = np.geomspace(low, high, 200)
     law = linear_attention(tau=taus, alpha=ALPHA, kappa=np.inf, rho=RHO, ridge=0.0)
-    return [
-        TrainedRow(panel="A", kind="theory", model="theory", measured="icl", x=tau, value=value)
-        for tau, value in zip(taus.tolist(), np.asarray(law.icl).tolist(), strict=True)
-    ]
+    return theory_rows("A", "icl", taus.tolist(), np.asarray(law.icl).tolist())
