@@ -3,6 +3,7 @@
 import difflib
 from typing import Any
 
+from icltheory.figures.extensions import context_length as trained_context_length
 from icltheory.figures.extensions import finite_size, online
 from icltheory.figures.figure import SCALES, Claim, Figure, Reproduction, Row, Scale
 from icltheory.figures.letey2025 import alignment
@@ -36,6 +37,7 @@ FIGURES: dict[str, Figure[Any]] = {
         transformer_diversity,
         transition,
         architectures,
+        trained_context_length,
     )
 }
 

@@ -14,7 +14,7 @@ from icltheory.train.config import Data, Model, Optimization, QueryLaw, Training
 from icltheory.train.jobs import TrainingJob, TrainingOutcome
 
 TAU, ALPHA, KAPPA, RHO = 4.0, 4.0, 10.0, 0.01
-# by validation error at d = 16, without correlations and at xi = 4 and 8: from initial weights of variance 1/(d+1) softmax
+# by validation error at d = 16, without correlations and at xi = 4 and 8: from larger initial weights softmax attention
 # now and then ends at the error of answering 0; weight decay 0.3 beats 0 and 1, for linear and softmax attention alike
 INIT, WEIGHT_DECAY, LOOKS = 0.3, 0.3, 60
 MODELS = {

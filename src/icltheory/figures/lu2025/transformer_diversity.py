@@ -14,8 +14,8 @@ transformer_diversity = Figure(
     source=f"{LU2025}, Fig. 6; dimensions, optimiser and steps are this project's",
     about="A: the gap g between the ICL error (fresh tasks) and the IDG error (pretraining tasks, fresh tokens) of "
     f"trained transformers of two blocks, against kappa = k/d, at alpha = {ALPHA:g}, tau = {TAU:g}, rho = {RHO:g}. B: "
-    "both errors. Mean and standard error over seeds; lines guide the eye. Black: theory of ridgeless linear attention as d goes to "
-    "infinity, which is another model.",
+    "both errors. Mean and standard error over seeds; lines guide the eye. Black: theory of ridgeless linear attention "
+    "as d goes to infinity, which is another model.",
     scales={
         "smoke": TransformerDiversity(
             ds=(5,), kappas=(0.4, 2.0, 20.0), seeds=2, steps=300, batch_size=64, learning_rate=0.003
