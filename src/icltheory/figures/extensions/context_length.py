@@ -10,8 +10,8 @@ context_length = Figure(
     title="Is the optimal context length an artefact of linear attention?",
     source="this project; the question is that of Lu et al.'s outlook",
     about="ICL error of trained one-layer models against the context length in units of the dimension, alpha = l/d, "
-    f"each trained and tested at its own, at tau = {TAU:g}, kappa = {KAPPA:g}, rho = {RHO:g}, where linear "
-    "attention has a best length in theory. A: after all steps. B: at the least validation error (pretraining tasks, fresh "
+    f"each trained and tested at its own, at tau = {TAU:g}, kappa = {KAPPA:g}, rho = {RHO:g}, where linear attention "
+    "has a best length in theory. A: after all steps. B: at the least validation error (pretraining tasks, fresh "
     f"tokens), training being stopped after {PATIENCE} evaluations without a new one. C: by how much the error at the "
     "longest context exceeds that at alpha, paired by seeds. Mean and standard error over seeds, which share their "
     "tasks. Black: theory of ridgeless linear attention as d goes to infinity. Answering 0 has an error of 1 + rho "
