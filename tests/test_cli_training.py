@@ -15,6 +15,7 @@ import icltheory as icl  # noqa: E402
 from icltheory.cli import main, training  # noqa: E402
 from icltheory.probing.verdict import plus_minus  # noqa: E402
 from icltheory.train import Data, Model, Optimization, Training, compare_closed_form, loop  # noqa: E402
+from icltheory.train.config import from_plain  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("torch")  # on one thread
 
@@ -212,6 +213,7 @@ def test_a_record_without_end_is_json(tmp_path, capsys):
         raise AssertionError(word)
 
     record = json.loads((tmp_path / "training.json").read_text(), parse_constant=refuse)
+    assert from_plain(record["training"]) == loop.load(tmp_path).training
     assert float(record["training"]["data"]["n_tasks"]) == math.inf
 
 

@@ -203,3 +203,9 @@ def test_the_threshold_of_linear_attention_is_near_its_number_of_parameters():
 def test_data_that_cannot_be_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         replace(DATA, **change)
+
+
+@pytest.mark.parametrize("device", ["foo", "meta", "cuda:99"])
+def test_a_device_that_is_not_there_is_named(device):
+    with pytest.raises(ValueError, match="device must be one on which PyTorch computes in float32.*'" + device):
+        train(Training(data=DATA), device=device)

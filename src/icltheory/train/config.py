@@ -336,6 +336,8 @@ def digest(content: Any) -> str:
 
 
 def from_plain(plain: dict[str, Any]) -> Training:
-    """Return the training of which `plain` is ``asdict``."""
+    """Return the training of which `plain` is ``asdict``, or what training.json has of it, with "inf" for infinity."""
     parts = {"data": Data, "model": Model, "optimization": Optimization}
+    if plain["data"].get("n_tasks") == "inf":
+        plain = plain | {"data": plain["data"] | {"n_tasks": math.inf}}
     return Training(**{name: parts[name](**value) if name in parts else value for name, value in plain.items()})

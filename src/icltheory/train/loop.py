@@ -90,7 +90,7 @@ def train(
     >>> bool(trained.icl.value < 0.8), trained.stopped      # answering 0 has an error of 1.1
     (True, 'steps')
     """
-    place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    place = _place(device or ("cuda" if torch.cuda.is_available() else "cpu"), training.dtype)
     path = None if folder is None else Path(folder)
     with torch.random.fork_rng():
         torch.manual_seed(training.seed if training.init_seed is None else training.init_seed)
@@ -119,7 +119,7 @@ def load(folder: Path | str, *, device: str = "cpu") -> Trained:
     ValueError
         If there is none, if it is not finished, or if the model is not one of ours.
     """
-    path, place = Path(folder), torch.device(device)
+    path, place = Path(folder), _place(device, "float32")
     found = checkpoint.read(path, place)
     if found is None:
         raise ValueError(f"{path} holds no training: there is no {checkpoint.NAME}")
@@ -250,6 +250,18 @@ class _Run:
                 f"has {1.0 + self.training.data.rho:g}): lower the learning rate, "
                 f"{self.training.optimization.learning_rate:g}, or clip gradients; {kept}"
             )
+
+
+def _place(device: str, dtype: str) -> torch.device:
+    """Return a device on which PyTorch computes in that precision, or raise an error that says why not."""
+    try:
+        torch.ones(2, dtype=getattr(torch, dtype), device=device).sum().item()
+    except (RuntimeError, AssertionError, TypeError) as error:
+        reason = str(error).split(". ")[0]
+        raise ValueError(
+            f'device must be one on which PyTorch computes in {dtype}, such as "cpu", got {device!r}: {reason}'
+        ) from error
+    return torch.device(device)
 
 
 def _optimizer(settings: Optimization, model: nn.Module) -> torch.optim.Optimizer:
