@@ -19,7 +19,7 @@ context_length = Figure(
     scales={
         "smoke": TrainedContextLength(d=5, alphas=(1.0, 4.0, 16.0), seeds=2, steps=200, learning_rate=0.01),
         "default": TrainedContextLength(
-            d=8, alphas=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0), seeds=6, steps=8000, learning_rate=0.01
+            d=8, alphas=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0), seeds=16, steps=8000, learning_rate=0.01
         ),
         "paper": TrainedContextLength(
             d=20, alphas=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0), seeds=20, steps=100_000, learning_rate=0.003

@@ -27,15 +27,20 @@ def plot(parameters: TrainedContextLength, rows: Sequence[TrainedRow]) -> "Pictu
         for model, mark in zip(MODELS, _MARKS, strict=True):
             for when in (END, STOPPED) if rise else ("icl",):
                 found = pick(rows, panel, kind="training", model=model, measured=when)
-                label = f"{model}, stopped" if when == STOPPED else f"{model}, d = {parameters.d}"
-                marks.line(ax, found, COLOURS[model], "--" if when == STOPPED else "-", width=0.7)
-                marks.points(ax, found, COLOURS[model], mark, hollow=when == STOPPED, label=label)
+                stopped = when == STOPPED
+                marks.line(ax, found, COLOURS[model], "--" if stopped else "-", width=0.7)
+                label = None if rise else f"{model}, d = {parameters.d}"
+                marks.points(ax, found, COLOURS[model], mark, hollow=stopped, label=label)
         ax.axhline(0.0 if rise else 1.0 + RHO, color="0.6", lw=0.8, ls="-" if rise else ":")
         label = "error at the longest − error" if rise else "ICL error"
         ax.set(xscale="log", xlabel=r"$\alpha = l/d$", ylabel=label)
         ax.set_xticks(parameters.alphas, [f"{alpha:g}" for alpha in parameters.alphas])
         ax.minorticks_off()
         ax.set_title(f"{panel}   {_TITLES[what]}", loc="left")
+        if rise:
+            ax.plot([], [], "-ok", lw=0.7, ms=5, label="trained to the end")
+            ax.plot([], [], "--ok", lw=0.7, ms=5, mfc="white", label="stopped by validation")
+            ax.margins(y=0.2)
         ax.legend(frameon=False, fontsize=8)
         ax.grid(alpha=0.25)
     return picture
